@@ -75,7 +75,9 @@ class Job(Generic[T]):
             self.end(
                 Ending.aborted(
                     NeurokError(
-                        ErrorCode.DEADLINE_EXCEEDED, "deadline", "passed before the answer was ready",
+                        ErrorCode.DEADLINE_EXCEEDED,
+                        "deadline",
+                        "passed before the answer was ready",
                         "Allow more time, or ask for a shorter horizon or a smaller vertex_budget",
                     )
                 )
@@ -125,5 +127,7 @@ def _ending_of(job: Job[T]) -> Ending[T]:
     except Exception as error:  # the thread must outlive whatever a job does
         logger.exception("a job failed")
         return Ending.aborted(
-            NeurokError(ErrorCode.INTERNAL, type(error).__name__, str(error), "The node's log has the traceback; please report it")
+            NeurokError(
+                ErrorCode.INTERNAL, type(error).__name__, str(error), "The node's log has the traceback; please report it"
+            )
         )
