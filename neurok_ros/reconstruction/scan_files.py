@@ -58,7 +58,7 @@ def merge_scans(scans: Sequence[Scan]) -> Scan:
         raise NeurokError(ErrorCode.NO_SCAN, "scans", "there are none to merge", "Give at least one scan")
     frames = sorted({scan.frame for scan in scans})
     if len(frames) > 1:
-        raise NeurokError(ErrorCode.INVALID_CLOUD, "frame", f"scans are in frames {frames}", "Transform them into one frame first")
+        raise NeurokError(ErrorCode.INVALID_CLOUD, "frame", f"scans are in frames {frames}", "Transform them into one first")
     colors = [scan.colors for scan in scans if scan.colors is not None]
     labels = [scan.labels for scan in scans if scan.labels is not None]
     return Scan(
