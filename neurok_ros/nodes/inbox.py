@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
@@ -32,6 +33,8 @@ class CloudInbox(Generic[Message]):
         self._used = False
         self._last_arrival: float | None = None
         self._last_problem = ""
+        self.notes: tuple[str, ...] = ()
+        """What the last decoded message said that was not so."""
         self.counts = CloudCounts()
 
     def put(self, message: Message) -> None:
@@ -40,7 +43,7 @@ class CloudInbox(Generic[Message]):
             self._arrive()
             if self._newest is not None and not self._used:
                 self.counts.dropped += 1
-            self._newest, self._used = message, False
+            self._newest, self._used, self._last_problem = message, False, ""
 
     def skip(self, reason: str, problem: str) -> None:
         """Counts a message that cannot be used. The one before stays.
@@ -53,6 +56,10 @@ class CloudInbox(Generic[Message]):
             self._arrive()
             self.counts.skipped[reason] += 1
             self._last_problem = problem
+
+    def note(self, notes: Sequence[str]) -> None:
+        """Remembers what was found out when a message was decoded."""
+        self.notes = tuple(notes)
 
     def newest(self) -> Message | None:
         """The newest usable message."""
@@ -73,7 +80,7 @@ class CloudInbox(Generic[Message]):
 
     @property
     def last_problem(self) -> str:
-        """What was wrong with the last message that was skipped."""
+        """What was wrong with the last message; empty: nothing."""
         with self._lock:
             return self._last_problem
 

@@ -52,8 +52,8 @@ def coarse_surface(vertices: Floats, faces: Faces, max_triangles: int) -> tuple[
         keys = np.floor((vertices - lower) / cell).astype(np.int64)
         cluster = np.unique(keys, axis=0, return_inverse=True)[1].reshape(-1)
         count = int(cluster.max()) + 1
-        mean = np.stack([np.bincount(cluster, vertices[:, axis], count) for axis in range(3)], axis=1)
-        mean /= np.bincount(cluster, minlength=count)[:, None]
+        total = np.stack([np.bincount(cluster, vertices[:, axis], count) for axis in range(3)], axis=1)
+        mean = total / np.bincount(cluster, minlength=count)[:, None]
         nearest_last = np.argsort(-np.linalg.norm(vertices - mean[cluster], axis=1), kind="stable")
         kept = np.empty(count, dtype=np.int64)
         kept[cluster[nearest_last]] = nearest_last

@@ -101,7 +101,15 @@ class Transforms:
         """Look-ups that had to be repeated because the transform had not arrived yet."""
         self.failures = 0
 
-    def find(self, target: str, source: str, stamp: Any, timeout: float, should_stop: Callable[[], bool]) -> Floats:
+    def find(
+        self,
+        target: str,
+        source: str,
+        stamp: Any,
+        timeout: float,
+        should_stop: Callable[[], bool],
+        field: str = "cloud.header.frame_id",
+    ) -> Floats:
         """The transform (4, 4) that takes points in `source` to `target`, translation in metres.
 
         It never waits inside tf2: look-ups have no timeout and are repeated until `timeout` seconds have passed, so call it
@@ -109,6 +117,7 @@ class Transforms:
 
         Args:
             stamp: builtin_interfaces/Time of the data.
+            field: what the user wrote the source frame in.
 
         Raises:
             NeurokError: TRANSFORM_FAILED, naming both frames.
@@ -119,7 +128,7 @@ class Transforms:
             return self._static
         if self._buffer is None:
             self.failures += 1
-            raise _no_transform(target, source, "tf2_ros is not installed")
+            raise _no_transform(field, target, source, "tf2_ros is not installed")
         expiry = time.monotonic() + timeout
         while True:
             try:
@@ -127,7 +136,7 @@ class Transforms:
             except tf2_ros.TransformException as error:
                 if time.monotonic() >= expiry or should_stop():
                     self.failures += 1
-                    raise _no_transform(target, source, str(error)) from error
+                    raise _no_transform(field, target, source, str(error)) from error
                 self.retries += 1
                 time.sleep(LOOKUP_PAUSE)
             else:
@@ -145,12 +154,12 @@ class Transforms:
             self._listener = None
 
 
-def _no_transform(target: str, source: str, why: str) -> NeurokError:
+def _no_transform(field: str, target: str, source: str, why: str) -> NeurokError:
     return NeurokError(
         ErrorCode.TRANSFORM_FAILED,
-        "header.frame_id",
+        field,
         f"no transform from {source!r} to {target!r}: {why}",
-        "Publish it on /tf, set the parameter static_transform, or set planning_frame to the cloud's frame",
+        "Publish it on /tf, set the parameter static_transform, or use one frame throughout",
     )
 
 

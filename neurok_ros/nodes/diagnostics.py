@@ -1,0 +1,70 @@
+"""The node's state as diagnostic_msgs, for whoever asks why nothing happens."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
+
+from neurok_ros.nodes.goal_server import GoalCounts
+from neurok_ros.nodes.inbox import CloudInbox
+
+OK, WARN = DiagnosticStatus.OK, DiagnosticStatus.WARN
+
+
+def cloud_status(
+    name: str, inbox: CloudInbox[Any], timeout: float, topic: str, publishers: int, incompatible_qos: str, active: bool
+) -> DiagnosticStatus:
+    """What became of the clouds.
+
+    Args:
+        name: of the status.
+        inbox: holds the clouds.
+        timeout: seconds without a cloud before this is a warning.
+        topic: resolved name of the clouds' topic.
+        publishers: how many there are on it.
+        incompatible_qos: the policy that some publisher's offer does not meet; empty: none.
+        active: whether the node listens at all.
+    """
+    age = inbox.seconds_since_arrival()
+    counts = inbox.counts
+    values: dict[str, Any] = {
+        "topic": topic,
+        "publishers": publishers,
+        "received": counts.received,
+        "dropped, replaced by a newer one": counts.dropped,
+        "seconds since the last": "never" if age is None else f"{age:.1f}",
+        "time jumps back": counts.time_jumps,
+    }
+    values.update({f"skipped, {reason}": count for reason, count in sorted(counts.skipped.items())})
+    values.update({f"note {index}": note for index, note in enumerate(inbox.notes)})
+    if not active:
+        return _status(name, OK, "not active", values)
+    if incompatible_qos:
+        problem = f"a publisher on {topic} offers an incompatible QoS ({incompatible_qos}); see the parameter cloud_reliability"
+        return _status(name, WARN, problem, values)
+    if inbox.last_problem:
+        return _status(name, WARN, f"the last cloud was skipped: {inbox.last_problem}", values)
+    if age is None or age > timeout:
+        return _status(name, WARN, f"no cloud on {topic} for {timeout:g} s, {publishers} publishers", values)
+    return _status(name, OK, "receiving clouds", values)
+
+
+def prediction_status(
+    name: str, counts: GoalCounts, objects: int, stage_times_ms: Mapping[str, float], worker_restarts: int, undrawable: int
+) -> DiagnosticStatus:
+    """What became of the goals, and how long the stages of the last one took."""
+    values: dict[str, Any] = {"objects": objects, "reconstruction worker restarts": worker_restarts}
+    values.update({f"goals {how}": count for how, count in sorted(counts.ended.items())})
+    values.update({f"goals rejected, {reason}": count for reason, count in sorted(counts.rejected.items())})
+    values.update({f"{stage} (ms)": f"{value:.1f}" for stage, value in stage_times_ms.items()})
+    values["markers withheld"] = undrawable
+    if counts.last_error:
+        return _status(name, WARN, f"the last goal that failed: {counts.last_error}", values)
+    return _status(name, OK, "ready", values)
+
+
+def _status(name: str, level: bytes, message: str, values: Mapping[str, Any]) -> DiagnosticStatus:
+    pairs = [KeyValue(key=key, value=str(value)) for key, value in values.items()]
+    return DiagnosticStatus(level=level, name=name, message=message, hardware_id="", values=pairs)
