@@ -1,0 +1,19 @@
+"""Lagrangian mechanics over any kinematic state parameterization."""
+
+from neurok_ros.dynamics.body import Body, Material
+from neurok_ros.dynamics.integrator import SolverSettings
+from neurok_ros.dynamics.rollout import Conditions, Frame, simulate
+from neurok_ros.dynamics.tools import ToolKind, ToolPath, ToolShape, checked_push
+
+__all__ = [
+    "Body",
+    "Conditions",
+    "Frame",
+    "Material",
+    "SolverSettings",
+    "ToolKind",
+    "ToolPath",
+    "ToolShape",
+    "checked_push",
+    "simulate",
+]

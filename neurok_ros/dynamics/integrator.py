@@ -1,0 +1,347 @@
+"""One implicit step: the new state minimises inertia plus potential plus dissipation, all in full space.
+
+With x(q) the particle positions, the step minimises
+
+    c/2 |x(q) - target|^2_M + V(x(q)) + D(x(q))
+
+over the tangent space by Newton's method, with J^T H(x) J as the Hessian (Gauss-Newton in the curvature of x(q), exact in
+the energies; strain Hessians are clamped to positive semi-definite, site by site, only where the whole would not be
+positive definite). Needs first derivatives of x(q) only.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import torch
+from torch import Tensor
+
+from neurok_ros.dynamics.body import Body
+from neurok_ros.dynamics.contact import Obstacles, ToolPose
+from neurok_ros.dynamics.energies import (
+    Contacts,
+    Friction,
+    KelvinVoigt,
+    NeoHookean,
+    PointForces,
+    green_strain,
+    positive_semidefinite,
+)
+from neurok_ros.dynamics.schemes import Discretisation
+
+
+@dataclass(frozen=True)
+class SolverSettings:
+    """When a step counts as solved."""
+
+    tolerance: float = 1e-6
+    """Part of the body's length: converged when the next Newton step would move the mass-weighted mean particle by less."""
+    max_iterations: int = 40
+    friction_passes: int = 3
+    """How often normal forces are lagged anew within a step, at most."""
+    friction_tolerance: float = 0.02
+    """Relative change of the normal forces below which they are not lagged anew."""
+    creep_speed: float = 1e-3
+    """m/s, see Friction."""
+
+
+@dataclass(frozen=True)
+class History:
+    """Everything that the next step needs of the past."""
+
+    q: Tensor
+    """(s,) state."""
+    q_step: Tensor
+    """(dim,) tangent step that led here, for the first guess."""
+    x: Tensor
+    """(n, 3) metres."""
+    v: Tensor
+    """(n, 3) m/s."""
+    x_before: Tensor
+    v_before: Tensor
+    strain: Tensor
+    """(s, 3, 3) Green strain at the sites."""
+    strain_rate: Tensor
+    """(s, 3, 3) 1/s."""
+    strain_before: Tensor
+    step: float
+    """Seconds, the length of the last step."""
+
+
+class ConstantJacobian:
+    """What follows from the Jacobian alone, kept while the parameterization returns the same tensor again."""
+
+    def __init__(self, body: Body, anchors: Tensor) -> None:
+        self._body = body
+        self._anchors = anchors
+        self._jacobian: Tensor | None = None
+        self.mass_matrix = torch.empty(0)
+        """(dim, dim) kg: J^T M J."""
+        self.anchor_matrix = torch.empty(0)
+        """(dim, dim): the same over the anchored particles, each of weight one."""
+        self.site = torch.empty(0)
+        """(s, 9, dim): derivative of the deformation gradients."""
+
+    def update(self, jacobian: Tensor) -> None:
+        """Recompute for a Jacobian (n, 3, dim) unless it is the tensor of the last call."""
+        if jacobian is self._jacobian:
+            return
+        self._jacobian = jacobian
+        dim = jacobian.shape[2]
+        flat = (jacobian * self._body.masses.sqrt().view(-1, 1, 1)).view(-1, dim)
+        self.mass_matrix = flat.T @ flat
+        held = jacobian[self._anchors].reshape(-1, dim)
+        self.anchor_matrix = held.T @ held
+        sites = self._body.strain
+        if sites is not None:
+            stencils = jacobian[sites.index].flatten(2)
+            self.site = (sites.gradient.transpose(1, 2) @ stencils).view(-1, 3, 3, dim).transpose(1, 2).reshape(-1, 9, dim)
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """The objective at one state."""
+
+    q: Tensor
+    x: Tensor
+    value: float
+    """J."""
+    noise: float
+    """J, how far rounding may have put `value` off."""
+    particle_gradient: Tensor
+    """(n, 3) N, without strain."""
+    f: Tensor
+    """(s, 9) deformation gradients."""
+    stress: Tensor
+    """(s, 9) J, Piola stress times volume, elastic and viscous."""
+    contacts: Contacts | None
+
+
+@dataclass(frozen=True)
+class Solution:
+    """The end of a step."""
+
+    evaluation: Evaluation
+    q_step: Tensor
+    iterations: int
+    residual: float
+    """Metres: mass-weighted mean length of the Newton step that was left."""
+    converged: bool
+    friction: Friction | None
+    """With the normal forces that were in force."""
+
+    @property
+    def finite(self) -> bool:
+        """Whether every position is a number."""
+        return bool(torch.isfinite(self.evaluation.x).all())
+
+
+@dataclass
+class StepProblem:
+    """The objective of one step."""
+
+    body: Body
+    obstacles: Obstacles
+    discretisation: Discretisation
+    history: History
+    gravity: Tensor
+    """(3,) m/s^2."""
+    anchors: Tensor
+    """(a,) int64, held particles."""
+    anchor_stiffness: float
+    """N/m, of each."""
+    tool_before: ToolPose | None
+    tool_after: ToolPose | None
+    constants: ConstantJacobian
+    settings: SolverSettings
+    friction: Friction | None = None
+    _offsets: tuple[Tensor, Tensor, Tensor] = field(init=False)
+
+    def __post_init__(self) -> None:
+        past, scheme, material = self.history, self.discretisation, self.body.material
+        inertia = scheme.inertia()
+        target = scheme.target(past.x, past.x_before, past.v, past.v_before) + self.gravity / inertia
+        velocity = scheme.rate_offset(past.x, past.x_before, past.v)
+        strain = scheme.rate_offset(past.strain, past.strain_before, past.strain_rate)
+        self._offsets = target, velocity, strain
+        self._inertia = inertia
+        self._weights = (inertia * self.body.masses).unsqueeze(1)
+        self._elastic = NeoHookean(material.shear_modulus, material.lame_lambda)
+        self._viscous = KelvinVoigt(material.shear_modulus, material.lame_lambda, material.damping)
+        self._held = self.body.rest_positions[self.anchors]
+
+    def velocities(self, x: Tensor) -> Tensor:
+        """(n, 3) m/s at the end of the step, for new positions (n, 3)."""
+        return self.discretisation.scale * x + self._offsets[1]
+
+    def strain_rates(self, strain: Tensor) -> Tensor:
+        """(s, 3, 3) 1/s at the end of the step, for new Green strains (s, 3, 3)."""
+        return self.discretisation.scale * strain + self._offsets[2]
+
+    def evaluate(self, q: Tensor) -> Evaluation:
+        """The objective and its gradient by particle positions, at a state (s,)."""
+        x = self.body.kinematics.positions(q)
+        away = x - self._offsets[0]
+        gradient = self._weights * away
+        value = 0.5 * float(torch.dot(gradient.view(-1), away.reshape(-1)))
+        magnitude = value
+        if len(self.anchors):
+            held = x[self.anchors] - self._held
+            value += 0.5 * self.anchor_stiffness * float((held * held).sum())
+            gradient.index_add_(0, self.anchors, held, alpha=self.anchor_stiffness)
+        contacts = self.obstacles.contacts(x[self.obstacles.particle], self.tool_after)
+        if contacts is not None:
+            value += contacts.energy
+            gradient.index_add_(0, contacts.particle, -contacts.force.unsqueeze(1) * contacts.normal)
+        if self.friction is not None:
+            dissipated, forces = self._friction_forces(self.friction, x, with_hessian=False)
+            value += float(dissipated)
+            gradient.index_add_(0, forces.particle, forces.gradient)
+        f, stress = x.new_zeros(0, 9), x.new_zeros(0, 9)
+        if self.body.strain is not None:
+            f = self.body.strain.deformation_gradients(x).view(-1, 9)
+            density, stress = self._elastic.value_and_stress(f)
+            if self.body.material.damping > 0.0:
+                damped, viscous_stress = self._viscous.value_and_stress(f, self.discretisation.scale, self._offsets[2])
+                density, stress = density + damped, stress + viscous_stress
+            volume = self.body.strain.volume
+            value += float(torch.dot(density, volume))
+            stress = stress * volume.unsqueeze(1)
+            magnitude += self.body.material.youngs_modulus * float(volume.sum())
+        return Evaluation(q, x, value, 1e-14 * (abs(value) + magnitude), gradient, f, stress, contacts)
+
+    def _friction_forces(self, friction: Friction, x: Tensor, with_hessian: bool) -> tuple[Tensor, PointForces]:
+        particle = friction.contacts.particle
+        scale = self.discretisation.scale
+        velocity = scale * x[particle] + self._offsets[1][particle]
+        return friction.value_and_derivatives(velocity, scale, with_hessian)
+
+    def gradient(self, at: Evaluation, jacobian: Tensor) -> Tensor:
+        """(dim,) derivative of the objective by a tangent step."""
+        dim = self.body.kinematics.dim
+        gradient = at.particle_gradient.view(-1) @ jacobian.view(-1, dim)
+        if len(at.f):
+            gradient = gradient + at.stress.view(-1) @ self.constants.site.view(-1, dim)
+        return gradient
+
+    def hessian(self, at: Evaluation, jacobian: Tensor, clamp_sites: bool) -> Tensor:
+        """(dim, dim) second derivative of the objective by a tangent step, without the curvature of x(q)."""
+        constants, dim = self.constants, self.body.kinematics.dim
+        hessian = self._inertia * constants.mass_matrix
+        if len(self.anchors):
+            hessian = hessian + self.anchor_stiffness * constants.anchor_matrix
+        points = [at.contacts.derivatives()] if at.contacts is not None else []
+        if self.friction is not None:
+            points.append(self._friction_forces(self.friction, at.x, with_hessian=True)[1])
+        if points:
+            touched = jacobian[torch.cat([p.particle for p in points])]
+            blocks = torch.cat([p.hessian for p in points])
+            hessian = torch.addmm(hessian, touched.view(-1, dim).T, (blocks @ touched).view(-1, dim))
+        if self.body.strain is not None:
+            blocks = self._elastic.hessian(at.f)
+            if clamp_sites:
+                blocks = positive_semidefinite(blocks)
+            if self.body.material.damping > 0.0:
+                blocks = blocks + self._viscous.hessian(at.f, self.discretisation.scale)
+            weighted = (blocks * self.body.strain.volume.view(-1, 1, 1)) @ constants.site
+            hessian = torch.addmm(hessian, constants.site.view(-1, dim).T, weighted.view(-1, dim))
+        return hessian
+
+    def lag_friction(self, contacts: Contacts | None, x: Tensor) -> None:
+        """Take normal forces and tangent planes from these contacts for the friction of the next solve."""
+        self.friction = None
+        if contacts is None or self.body.material.friction <= 0.0:
+            return
+        surface = torch.zeros_like(contacts.normal)
+        if self.tool_after is not None and self.tool_before is not None:
+            touching = x[contacts.particle[contacts.support_count :]]
+            surface[contacts.support_count :] = self.tool_after.velocity_at(touching, self.tool_before, self.discretisation.step)
+        self.friction = Friction(contacts, surface, self.body.material.friction, self.settings.creep_speed)
+
+
+def solve(problem: StepProblem) -> Solution:
+    """The new state, with normal forces of friction lagged anew until they agree with the contacts."""
+    past = problem.history
+    problem.constants.update(problem.body.kinematics.jacobian(past.q))
+    guess = problem.body.kinematics.retract(past.q, past.q_step)
+    problem.lag_friction(problem.obstacles.contacts(past.x[problem.obstacles.particle], problem.tool_after), past.x)
+    solution = _minimise(problem, guess, past.q_step)
+    iterations = solution.iterations
+    for _ in range(problem.settings.friction_passes - 1):
+        if not solution.finite or _lag_agrees(problem, solution):
+            break
+        problem.lag_friction(solution.evaluation.contacts, solution.evaluation.x)
+        solution = _minimise(problem, solution.evaluation.q, solution.q_step)
+        iterations += solution.iterations
+    converged = solution.converged and solution.finite
+    return Solution(solution.evaluation, solution.q_step, iterations, solution.residual, converged, problem.friction)
+
+
+def _lag_agrees(problem: StepProblem, solution: Solution) -> bool:
+    contacts = solution.evaluation.contacts
+    if problem.body.material.friction <= 0.0:
+        return True
+    count = len(problem.body.masses)
+    lagged, actual = torch.zeros(2, count, dtype=torch.float64, device=solution.evaluation.x.device)
+    if problem.friction is not None:
+        lagged.index_add_(0, problem.friction.contacts.particle, problem.friction.contacts.force)
+    if contacts is not None:
+        actual.index_add_(0, contacts.particle, contacts.force)
+    change = float((lagged - actual).abs().sum())
+    return change <= problem.settings.friction_tolerance * float(actual.sum())
+
+
+def _minimise(problem: StepProblem, q: Tensor, q_step: Tensor) -> Solution:
+    kinematics, settings = problem.body.kinematics, problem.settings
+    mass = max(problem.body.mass, 1e-300)
+    per_metre = mass * problem.discretisation.inertia()
+    at = problem.evaluate(q)
+    residual = float("inf")
+    for iteration in range(settings.max_iterations):
+        jacobian = kinematics.jacobian(at.q)
+        problem.constants.update(jacobian)
+        gradient = problem.gradient(at, jacobian)
+        factor = _factorised(problem, at, jacobian)
+        if factor is None:
+            return Solution(at, q_step, iteration, residual, False, problem.friction)
+        step = -torch.cholesky_solve(gradient.unsqueeze(1), factor).squeeze(1)
+        decrement = -float(torch.dot(gradient, step))
+        residual = (max(decrement, 0.0) / per_metre) ** 0.5
+        if residual < settings.tolerance * problem.body.length:
+            return Solution(at, q_step, iteration, residual, True, problem.friction)
+        reached = _line_search(problem, at, step, decrement)
+        if reached is None:
+            return Solution(at, q_step, iteration, residual, False, problem.friction)
+        at, taken = reached
+        q_step = q_step + taken * step
+    return Solution(at, q_step, settings.max_iterations, residual, False, problem.friction)
+
+
+def _factorised(problem: StepProblem, at: Evaluation, jacobian: Tensor) -> Tensor | None:
+    """Lower Cholesky factor of the Hessian, None if it is not finite."""
+    for clamp_sites in (False, True):
+        hessian = problem.hessian(at, jacobian, clamp_sites)
+        hessian.diagonal().add_(1e-12 * float(hessian.diagonal().mean()))
+        factor: Tensor
+        factor, failed = torch.linalg.cholesky_ex(hessian)
+        if int(failed) == 0 and bool(torch.isfinite(factor.diagonal()).all()):
+            return factor
+    return None
+
+
+def _line_search(problem: StepProblem, at: Evaluation, step: Tensor, decrement: float) -> tuple[Evaluation, float] | None:
+    """The first of 1, 1/2, 1/4, ... of the step that lowers the objective enough (Armijo)."""
+    taken = 1.0
+    for _ in range(20):
+        trial = problem.evaluate(problem.body.kinematics.retract(at.q, taken * step))
+        if trial.value <= at.value - 1e-4 * taken * decrement + at.noise:
+            return trial, taken
+        taken *= 0.5
+    return None
+
+
+def strain_of(body: Body, x: Tensor) -> Tensor:
+    """(s, 3, 3) Green strain at the body's sites, for positions (n, 3); (0, 3, 3) without sites."""
+    if body.strain is None:
+        return x.new_zeros(0, 3, 3)
+    return green_strain(body.strain.deformation_gradients(x).view(-1, 9))

@@ -1,0 +1,426 @@
+"""A motion from a push: steps in time, contact along the tool's sweep, and a force limit on the tool."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from neurok_ros.dynamics.body import Body
+from neurok_ros.dynamics.contact import Obstacles, ToolPose, contact_stiffness, yield_depth
+from neurok_ros.dynamics.energies import NeoHookean
+from neurok_ros.dynamics.integrator import ConstantJacobian, History, Solution, SolverSettings, StepProblem, solve, strain_of
+from neurok_ros.dynamics.schemes import Discretisation, Scheme
+from neurok_ros.dynamics.tools import Floats, ToolPath, ToolShape, checked_push
+from neurok_ros.errors import ErrorCode, NeurokError
+
+SWEEP_FRACTION = 0.25
+"""In one step a tool that is near moves by at most this part of its smallest half-extent, so it cannot pass a particle."""
+START_DEPTH_LIMIT = 0.01
+"""Metres: a push that starts deeper inside the object than this is refused."""
+SHOCK_SPEED = 0.02
+"""m/s: a particle that meets an obstacle faster than this makes a shock ..."""
+SHOCK_STEPS = 3
+"""... and this many steps are backward Euler: BDF2 would extrapolate the approach into a rebound."""
+FORCE_TOLERANCE = 0.02
+"""Relative: how near to its force limit a tool is held."""
+FORCE_TRIALS = 8
+HALVINGS = 4
+"""A step that fails is tried again at 1/2, 1/4, ... of its length, so often."""
+
+
+@dataclass(frozen=True)
+class Conditions:
+    """What happens to a body."""
+
+    gravity: tuple[float, float, float] = (0.0, 0.0, -9.81)
+    """m/s^2."""
+    support: tuple[float, float, float, float] | None = None
+    """Plane n . x + d = 0, n the unit normal towards the body, d in metres."""
+    tool: ToolShape | None = None
+    path: ToolPath | None = None
+    force_limit: float = np.inf
+    """N: the tool advances on its path no farther than it can without pressing harder."""
+    anchors: Tensor | None = None
+    """(a,) int64: particles held at rest."""
+    initial_velocity: Tensor | None = None
+    """(dim,) 1/s, generalized velocity at the start."""
+
+
+@dataclass(frozen=True)
+class Frame:
+    """The body at one time."""
+
+    time: float
+    """Seconds from the start."""
+    q: Tensor
+    """(s,) state."""
+    positions: Tensor
+    """(n, 3) metres."""
+    velocities: Tensor
+    """(n, 3) m/s."""
+    tool_pose: Floats | None
+    """(7,) where the tool really is: metres, then quaternion x y z w."""
+    tool_force: Floats
+    """(3,) N, on the tool by the body."""
+    tool_torque: Floats
+    """(3,) N m, on the tool by the body, about the tool's origin."""
+    support_force: Floats
+    """(3,) N, on the body by the support."""
+    contact_points: Tensor
+    """(k, 3) metres, particles that touch the tool."""
+    penetration: float
+    """Metres, the deepest particle inside the tool, beyond its depth at the start."""
+    support_penetration: float
+    """Metres, the same for the support."""
+    kinetic_energy: float
+    """J."""
+    gravity_energy: float
+    """J, zero at the frame's origin."""
+    strain_energy: float
+    """J."""
+    iterations: int
+    """Newton iterations since the last frame."""
+    residual: float
+    """Metres, the largest Newton step left since the last frame."""
+    converged: bool
+    """Every step since the last frame was solved to the tolerance."""
+    force_limited: bool
+    """The tool was held back by its force limit since the last frame."""
+    diverged: bool
+    """No finite solution could be found: this is the last good state and the last frame."""
+
+
+def simulate(
+    body: Body,
+    conditions: Conditions,
+    frame_times: Sequence[float],
+    max_step: float = 1.0 / 60.0,
+    settings: SolverSettings | None = None,
+    should_stop: Callable[[], bool] | None = None,
+) -> Iterator[Frame]:
+    """Roll out a body's motion from its rest state.
+
+    Args:
+        body: what moves.
+        conditions: what happens to it.
+        frame_times: seconds from the start, not negative, increasing; one frame is made for each.
+        max_step: seconds; steps are shorter where a tool sweeps past and where a solve fails.
+        settings: of the solver.
+        should_stop: asked before each step; true ends the rollout without another frame.
+
+    Returns:
+        Frames as they are computed. If the motion diverges, the last one says so and holds the last good state.
+
+    Raises:
+        NeurokError: INVALID_PUSH for an impossible push (see `checked_push`), or one that starts inside the body.
+    """
+    rollout = _Rollout(body, conditions, max_step, settings or SolverSettings())
+    return rollout.frames(frame_times, should_stop or (lambda: False))
+
+
+def anchor_stiffness(body: Body, anchors: int, step: float) -> float:
+    """N/m of each of some held particles: together 1000 times the body's inertia, and 100 times its elasticity."""
+    elastic = 0.0 if body.strain is None else 100.0 * body.material.youngs_modulus * body.length
+    return (1000.0 * body.mass / step**2 + elastic) / max(anchors, 1)
+
+
+@dataclass
+class _Tally:
+    """What has happened since the last frame."""
+
+    iterations: int = 0
+    residual: float = 0.0
+    converged: bool = True
+    force_limited: bool = False
+
+
+class _Rollout:
+    def __init__(self, body: Body, conditions: Conditions, max_step: float, settings: SolverSettings) -> None:
+        self._body, self._settings, self._max_step = body, settings, max_step
+        self._tool = conditions.tool if conditions.path is not None else None
+        self._path = checked_push(self._tool, conditions.path) if self._tool and conditions.path is not None else None
+        self._force_limit = conditions.force_limit
+        self._x0 = body.rest_positions
+        self._gravity = self._x0.new_tensor(conditions.gravity)
+        self._anchors = conditions.anchors if conditions.anchors is not None else body.contact.new_zeros(0)
+        self._anchor_stiffness = anchor_stiffness(body, len(self._anchors), max_step)
+        self._obstacles = self._obstacles_of(conditions)
+        self._constants = ConstantJacobian(body, self._anchors)
+        self._history = self._initial_history(conditions.initial_velocity)
+        self._time = 0.0
+        self._clock = 0.0
+        self._clock_rate = 1.0
+        self._scheme = Scheme.START
+        self._shock_steps_left = 0
+        self._last: tuple[StepProblem, Solution] | None = None
+        self._tally = _Tally()
+
+    def frames(self, frame_times: Sequence[float], should_stop: Callable[[], bool]) -> Iterator[Frame]:
+        for frame_time in frame_times:
+            diverged = False
+            while frame_time - self._time > 1e-9:
+                if should_stop():
+                    return
+                remaining = frame_time - self._time
+                step = remaining / np.ceil(remaining / self._step_limit() - 1e-9)
+                if not self._advance(float(step), HALVINGS):
+                    diverged = True
+                    break
+            yield self._frame(diverged)
+            self._tally = _Tally()
+            if diverged:
+                return
+
+    def _obstacles_of(self, conditions: Conditions) -> Obstacles:
+        body, gravity = self._body, float(self._gravity.norm())
+        points = self._x0[body.contact]
+        slack = points.new_zeros(len(points))
+        support = points.new_tensor(conditions.support) if conditions.support is not None else None
+        speed = 0.0
+        if self._path is not None and self._tool is not None and len(self._path.times) > 1:
+            speed = float(self._path.segment_speeds(self._tool.bounding_radius).max())
+        stiffness = contact_stiffness(body, gravity, speed, self._max_step)
+        bare = Obstacles(body.contact, stiffness, yield_depth(body), support, slack, self._tool, slack)
+        support_gaps = bare.support_gaps(points)
+        support_slack = slack if support_gaps is None else (-support_gaps).clamp(min=0.0)
+        tool_slack = slack
+        tool_gaps = bare.tool_gaps(points, self._pose_at(0.0)) if self._path is not None else None
+        if tool_gaps is not None and len(points):
+            tool_slack = (-tool_gaps[0]).clamp(min=0.0)
+            if float(tool_slack.max()) > START_DEPTH_LIMIT:
+                raise NeurokError(
+                    ErrorCode.INVALID_PUSH,
+                    "push.waypoints[0]",
+                    f"the tool starts {float(tool_slack.max()) * 1e3:.1f} mm inside the object",
+                    f"Start it outside, at most {START_DEPTH_LIMIT * 1e3:g} mm inside",
+                )
+        return Obstacles(body.contact, stiffness, yield_depth(body), support, support_slack, self._tool, tool_slack)
+
+    @torch.no_grad()
+    def _initial_history(self, velocity: Tensor | None) -> History:
+        body, q = self._body, self._body.kinematics.rest
+        step = torch.zeros(body.kinematics.dim, dtype=q.dtype, device=q.device)
+        v = torch.zeros_like(self._x0)
+        if velocity is not None:
+            v = body.kinematics.jacobian(q) @ velocity
+        strain = strain_of(body, self._x0)
+        rate = torch.zeros_like(strain)
+        if body.strain is not None:
+            moved = body.strain.deformation_gradients(self._x0).transpose(1, 2) @ body.strain.deformation_gradients(v)
+            rate = 0.5 * (moved + moved.transpose(1, 2))
+        return History(q, step, self._x0, v, self._x0, v, strain, rate, strain, 0.0)
+
+    def _pose_at(self, clock: float) -> ToolPose:
+        assert self._path is not None
+        return ToolPose.of(*self._path.pose(clock), self._x0)
+
+    @torch.no_grad()
+    def _step_limit(self) -> float:
+        """Seconds: the longest step in which the tool, if it is near, cannot pass a particle."""
+        if self._path is None or self._tool is None:
+            return self._max_step
+        reach = self._tool.bounding_radius
+        speed = max(self._path.speed(self._clock + offset, reach) for offset in (0.0, 0.5 * self._max_step, self._max_step))
+        if speed == 0.0 or not self._tool_near(self._pose_at(self._clock), self._max_step):
+            return self._max_step
+        return min(self._max_step, SWEEP_FRACTION * min(self._tool.half_extents) / speed)
+
+    def _tool_near(self, pose: ToolPose, step: float) -> bool:
+        """Whether tool and body might meet within a step."""
+        assert self._path is not None
+        assert self._tool is not None
+        past = self._history
+        reach = self._tool.bounding_radius
+        travel = self._path.speed(self._clock, reach) + self._path.speed(self._clock + step, reach)
+        travel += float(past.v.norm(dim=1).max()) + float(self._gravity.norm()) * step
+        nearest = float((past.x[self._obstacles.particle] - pose.position).norm(dim=1).min()) - reach
+        return nearest < travel * step + 0.01
+
+    def _advance(self, step: float, halvings: int) -> bool:
+        """Move on by a step; false if no finite state was found."""
+        scheme = self._choose_scheme(step)
+        problem, solution, clock = self._held_to_force_limit(step, scheme)
+        if not solution.converged and halvings > 0:
+            return self._advance(0.5 * step, halvings - 1) and self._advance(0.5 * step, halvings - 1)
+        if not solution.finite:
+            return False
+        self._accept(problem, solution, clock)
+        return True
+
+    @torch.no_grad()
+    def _choose_scheme(self, step: float) -> Scheme:
+        if self._shock_ahead(step):
+            self._shock_steps_left = SHOCK_STEPS
+        if self._shock_steps_left > 0:
+            return Scheme.BDF1
+        return self._scheme
+
+    def _shock_ahead(self, step: float) -> bool:
+        past, obstacles = self._history, self._obstacles
+        now = past.x[obstacles.particle]
+        ahead = now + step * past.v[obstacles.particle]
+        pairs: list[tuple[Tensor, Tensor]] = []
+        gaps = obstacles.support_gaps(now)
+        gaps_ahead = obstacles.support_gaps(ahead)
+        if gaps is not None and gaps_ahead is not None:
+            pairs.append((gaps, gaps_ahead))
+        if self._path is not None and self._tool_near(self._pose_at(self._clock), step):
+            tool_gaps = obstacles.tool_gaps(now, self._pose_at(self._clock))
+            tool_ahead = obstacles.tool_gaps(ahead, self._pose_at(self._clock + step))
+            if tool_gaps is not None and tool_ahead is not None:
+                pairs.append((tool_gaps[0], tool_ahead[0]))
+        fast = SHOCK_SPEED * step
+        return any(bool(((gap >= 0.0) & (then < 0.0) & (gap - then > fast)).any()) for gap, then in pairs)
+
+    def _held_to_force_limit(self, step: float, scheme: Scheme) -> tuple[StepProblem, Solution, float]:
+        """Solve a step, with the tool advanced as far as its force limit lets it."""
+        if self._path is None:
+            return *self._solve(step, scheme, None, None), 0.0
+        if not np.isfinite(self._force_limit):
+            clock = self._clock + step
+            return *self._solve(step, scheme, self._clock, clock), clock
+        rate = min(1.0, self._clock_rate + 0.5)
+        problem, solution = self._solve(step, scheme, self._clock, self._clock + rate * step)
+        force = _tool_force(problem, solution)
+        if force > self._force_limit * (1.0 + FORCE_TOLERANCE):
+            self._tally.force_limited = True
+            low, high = -1.0, rate
+            for _ in range(FORCE_TRIALS):
+                rate = 0.5 * (low + high)
+                problem, solution = self._solve(step, scheme, self._clock, max(self._clock + rate * step, 0.0))
+                force = _tool_force(problem, solution)
+                if abs(force / self._force_limit - 1.0) < FORCE_TOLERANCE:
+                    break
+                low, high = (low, rate) if force > self._force_limit else (rate, high)
+        elif rate < 1.0:
+            self._tally.force_limited = True
+        self._clock_rate = rate
+        return problem, solution, max(self._clock + rate * step, 0.0)
+
+    @torch.no_grad()
+    def _solve(self, step: float, scheme: Scheme, clock: float | None, clock_after: float | None) -> tuple[StepProblem, Solution]:
+        before = after = None
+        if clock is not None and clock_after is not None and self._tool_near(self._pose_at(clock), step):
+            before, after = self._pose_at(clock), self._pose_at(clock_after)
+        problem = StepProblem(
+            self._body,
+            self._obstacles,
+            Discretisation.of(scheme, step, self._history.step),
+            self._history,
+            self._gravity,
+            self._anchors,
+            self._anchor_stiffness,
+            before,
+            after,
+            self._constants,
+            self._settings,
+        )
+        return problem, solve(problem)
+
+    @torch.no_grad()
+    def _accept(self, problem: StepProblem, solution: Solution, clock: float) -> None:
+        past, end = self._history, solution.evaluation
+        strain = strain_of(self._body, end.x)
+        self._history = History(
+            q=end.q,
+            q_step=solution.q_step,
+            x=end.x,
+            v=problem.velocities(end.x),
+            x_before=past.x,
+            v_before=past.v,
+            strain=strain,
+            strain_rate=problem.strain_rates(strain),
+            strain_before=past.strain,
+            step=problem.discretisation.step,
+        )
+        self._time += problem.discretisation.step
+        self._clock = clock
+        self._scheme = Scheme.BDF2
+        self._shock_steps_left = max(0, self._shock_steps_left - 1)
+        self._last = problem, solution
+        self._tally.iterations += solution.iterations
+        self._tally.residual = max(self._tally.residual, solution.residual)
+        self._tally.converged &= solution.converged
+
+    @torch.no_grad()
+    def _frame(self, diverged: bool) -> Frame:
+        body, past = self._body, self._history
+        pose = self._path.pose(self._clock) if self._path is not None else None
+        tool_force, tool_torque, support_force = np.zeros((3, 3))
+        touching = past.x.new_zeros(0, 3)
+        penetration = support_penetration = 0.0
+        if self._last is not None:
+            problem, solution = self._last
+            on_support, on_tool = _contact_forces(problem, solution)
+            support_force = -_sum(on_support[1])
+            if pose is not None:
+                tool_force = _sum(on_tool[1])
+                arms = past.x[on_tool[0]] - past.x.new_tensor(pose[0])
+                tool_torque = _sum(torch.linalg.cross(arms, on_tool[1]))
+            contacts = solution.evaluation.contacts
+            if contacts is not None:
+                count = contacts.support_count
+                touching = past.x[contacts.particle[count:]]
+                support_penetration = float(contacts.depth[:count].max()) if count else 0.0
+                penetration = float(contacts.depth[count:].max()) if len(touching) else 0.0
+        strain_energy = 0.0
+        if body.strain is not None:
+            elastic = NeoHookean(body.material.shear_modulus, body.material.lame_lambda)
+            density, _ = elastic.value_and_stress(body.strain.deformation_gradients(past.x).view(-1, 9))
+            strain_energy = float(torch.dot(density, body.strain.volume))
+        return Frame(
+            time=self._time,
+            q=past.q,
+            positions=past.x,
+            velocities=past.v,
+            tool_pose=np.concatenate(pose) if pose is not None else None,
+            tool_force=tool_force,
+            tool_torque=tool_torque,
+            support_force=support_force,
+            contact_points=touching,
+            penetration=penetration,
+            support_penetration=support_penetration,
+            kinetic_energy=0.5 * float((body.masses.unsqueeze(1) * past.v**2).sum()),
+            gravity_energy=-float(body.masses @ (past.x @ self._gravity)),
+            strain_energy=strain_energy,
+            iterations=self._tally.iterations,
+            residual=self._tally.residual,
+            converged=self._tally.converged,
+            force_limited=self._tally.force_limited,
+            diverged=diverged,
+        )
+
+
+def _contact_forces(problem: StepProblem, solution: Solution) -> tuple[tuple[Tensor, Tensor], tuple[Tensor, Tensor]]:
+    """For support and tool: the particles that touch it, (k,), and the force of each on it, (k, 3) N."""
+    x = solution.evaluation.x
+    contacts, friction = solution.evaluation.contacts, solution.friction
+    parts: list[list[tuple[Tensor, Tensor]]] = [[], []]
+    pieces = [] if contacts is None else [(contacts.derivatives(), contacts.support_count)]
+    if friction is not None:
+        particle = friction.contacts.particle
+        _, forces = friction.value_and_derivatives(problem.velocities(x)[particle], problem.discretisation.scale, False)
+        pieces.append((forces, friction.contacts.support_count))
+    for forces, count in pieces:
+        parts[0].append((forces.particle[:count], forces.gradient[:count]))
+        parts[1].append((forces.particle[count:], forces.gradient[count:]))
+    empty = (problem.body.contact.new_zeros(0), x.new_zeros(0, 3))
+    support, tool = ([empty, *part] for part in parts)
+    return (
+        (torch.cat([p for p, _ in support]), torch.cat([g for _, g in support])),
+        (torch.cat([p for p, _ in tool]), torch.cat([g for _, g in tool])),
+    )
+
+
+def _tool_force(problem: StepProblem, solution: Solution) -> float:
+    """N, magnitude of the force on the tool."""
+    return float(_contact_forces(problem, solution)[1][1].sum(0).norm())
+
+
+def _sum(vectors: Tensor) -> Floats:
+    total: Floats = vectors.sum(0).cpu().numpy()
+    return total
