@@ -28,6 +28,9 @@ _LEAST_CELLS = 27
 """Every unconnected part gets at least this many in the budget."""
 _COARSE_SAMPLES = 100_000
 """Grid points in the bounding box that measure how many cells a cell size would fill."""
+_SURFACE_SAMPLES = 10_000
+"""Points on the surface that do the same where a wall is thinner than that grid."""
+_MOST_SKIN_SAMPLES = 1_000_000
 _APART = 1e-6
 """Of the cell size: how far nodes that meet at one place stand apart, so that a position tells which one is meant."""
 
@@ -184,6 +187,11 @@ class _Part:
         shape = (int(counts[0]), int(counts[1]), int(counts[2]))
         return inside_grid(self.vertices, self.faces, self.extents / counts, shape)
 
+    def surface_points(self, count: int) -> Floats:
+        mesh = trimesh.Trimesh(self.vertices, self.faces, process=False)
+        points, _ = trimesh.sample.sample_surface(mesh, count, seed=0)
+        return np.asarray(points)
+
     def to_world(self, points: Floats) -> Floats:
         return np.asarray(points @ self.axes + self.origin)
 
@@ -209,7 +217,7 @@ def _cell_counts(part: _Part, budget: int) -> Ints:
     """(3,) cells along each edge of the box so that about `budget` of them hold material, found by bisection."""
     counts = np.maximum(np.round(part.extents * (_COARSE_SAMPLES / part.extents.prod()) ** (1 / 3)), 2 * _CELLS_ACROSS)
     material = (np.argwhere(part.inside(counts.astype(np.int64))) + 0.5) / counts
-    material = np.vstack([material, part.vertices / part.extents])
+    material = np.vstack([material, part.surface_points(_SURFACE_SAMPLES) / part.extents])
     across = min(_CELLS_ACROSS, int(np.cbrt(budget + 0.5)))
 
     def counts_of(size: float) -> Ints:
@@ -281,10 +289,8 @@ def _neighbours(material: NDArray[np.bool_]) -> tuple[coo_array, Ints]:
 def _skin(part: _Part, fine: Ints) -> Floats:
     """Grid boxes that the surface runs through, counted as a quarter full: walls thinner than the grid stay connected."""
     spacing = part.extents / fine
-    area = trimesh.triangles.area(part.vertices[part.faces], sum=True)
-    points, _ = trimesh.sample.sample_surface(
-        trimesh.Trimesh(part.vertices, part.faces, process=False), int(20 * area / spacing.min() ** 2), seed=0
-    )
+    area = trimesh.triangles.area(part.vertices[part.faces]).sum()
+    points = part.surface_points(min(int(20 * area / spacing.min() ** 2), _MOST_SKIN_SAMPLES))
     place = np.clip((points / spacing).astype(np.int64), 0, fine - 1)
     skin = np.zeros(tuple(fine))
     skin[tuple(place.T)] = 0.25

@@ -9,16 +9,19 @@ from neurok_ros.geometry.solids import SolidMoments
 
 Floats = NDArray[np.float64]
 
-_LEAST_FACTOR = 0.05
-"""No point may lose more than all but this part of its volume when the moments are matched."""
+_ITERATIONS = 30
+_STEP_LENGTHS = 0.5 ** np.arange(8)
+"""Newton steps are halved until the (convex) dual falls enough."""
+_EXACT = 1e-10
+"""Of the volume: how well matched moments match, in lengths of the solid."""
 
 
 def match_moments(points: Floats, volumes: Floats, solid: SolidMoments) -> Floats:
     """Change the volumes at points as little as possible so that they have the moments of the solid.
 
-    The least relative change (in the volume-weighted mean square) multiplies each volume by a polynomial of the position: of
-    second degree for all ten moments, volume, centre and inertia. Where that would take nearly all from a point, as with only
-    two points across a thin solid, whose inertia no positive masses there can have, volume and centre are matched alone.
+    The least change in relative entropy multiplies each volume by the exponential of a polynomial of the position, which
+    keeps it positive: of second degree for all ten moments, volume, centre and inertia. Where no positive volumes at these
+    points can have that inertia, as with only two points across a solid, volume and centre are matched alone.
 
     Args:
         points: (n, 3) metres.
@@ -31,18 +34,38 @@ def match_moments(points: Floats, volumes: Floats, solid: SolidMoments) -> Float
     scale = np.sqrt(np.trace(solid.second) / solid.volume)
     x = (points - solid.center) / scale
     i, j = np.triu_indices(3)
-    monomials = np.hstack([np.ones((len(x), 1)), x, x[:, i] * x[:, j]])
-    moments = np.concatenate([[1.0, 0.0, 0.0, 0.0], solid.second[i, j] / (solid.volume * scale**2)])
+    monomials = np.hstack([x, x[:, i] * x[:, j]])
+    moments = np.concatenate([np.zeros(3), solid.second[i, j] / (solid.volume * scale**2)])
     share = volumes / volumes.sum()
-    for count in (10, 4):
-        basis = monomials[:, :count]
-        wanted = moments[:count] - basis.T @ share
-        change, *_ = np.linalg.lstsq(basis.T @ (share[:, None] * basis), wanted, rcond=1e-12)
-        factor = 1 + basis @ change
-        if factor.min() > _LEAST_FACTOR:
-            share = share * factor
+    for count in (9, 3):
+        matched = _least_entropy_change(share, monomials[:, :count], moments[:count])
+        if np.abs(matched @ monomials[:, :count] - moments[:count]).max() < _EXACT:
+            return np.asarray(matched * solid.volume)
+    return np.asarray(share * solid.volume)
+
+
+def _least_entropy_change(share: Floats, monomials: Floats, moments: Floats) -> Floats:
+    """Shares (n,) that sum to one and, where positive ones can, have the moments (k,) of monomials (n, k): Newton's method."""
+    exponent = np.zeros(len(moments))
+
+    def tilted(exponent: Floats) -> tuple[Floats, float]:
+        power = (monomials - moments) @ exponent
+        weighted = share * np.exp(power - power.max())
+        return weighted / weighted.sum(), float(np.log(weighted.sum()) + power.max())
+
+    current, value = tilted(exponent)
+    for _ in range(_ITERATIONS):
+        off = current @ monomials - moments
+        centered = monomials - current @ monomials
+        step, *_ = np.linalg.lstsq((current[:, None] * centered).T @ centered, -off, rcond=1e-12)
+        if not np.isfinite(step).all() or np.abs(off).max() < 0.01 * _EXACT:
             break
-    return np.asarray(share * (solid.volume / share.sum()))
+        for length in _STEP_LENGTHS:
+            shares, new = tilted(exponent + length * step)
+            if new <= value + 1e-4 * length * float(off @ step):
+                break
+        exponent, current, value = exponent + length * step, shares, new
+    return current
 
 
 def inertia_tensor(points: Floats, masses: Floats) -> Floats:

@@ -135,7 +135,7 @@ def skinning_modes(lattice: VoxelLattice, modes: int = 4) -> SkinningModes:
 
 
 def _columns(lattice: VoxelLattice, weight_part: NDArray[np.int64], points: Floats, weights: Floats) -> Floats:
-    """(n, 10 m) each weight times 1, x, y, z, xx, xy, xz, yy, yz, zz, the offset from its part's centre in lengths of the part."""
+    """(n, 10 m) each weight times 1, x, y, z, xx, xy, xz, yy, yz, zz of the offset from its part's centre, in part lengths."""
     center = np.stack([solid.center for solid in lattice.moments])[weight_part]
     length = np.array([np.sqrt(np.trace(solid.second) / solid.volume) for solid in lattice.moments])[weight_part]
     arms = (points[:, None] - center) / length[:, None]
