@@ -26,7 +26,7 @@ GROOVE_ANGLE = np.deg2rad(22.0)
 """Two patches whose normals close by more than this meet in a groove."""
 LEAST_GROOVE = 0.7
 """Parts are separate objects if at least this share of the border between them is a groove."""
-SHELF_ANGLE = np.deg2rad(35.0)
+SHELF_ANGLE = np.deg2rad(25.0)
 """A surface inclined less than this can carry another object."""
 FOOT_VOXELS = 2.0
 FOOT_POINTS = 10

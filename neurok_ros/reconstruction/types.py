@@ -70,6 +70,8 @@ class SegmentedObject:
     support: Floats
     """(4,) plane n . x + d = 0, n the unit normal that points up, away from the support, d in metres."""
     colors: NDArray[np.uint8] | None = None
+    occluders: Floats | None = None
+    """(k, 3) metres: other things in the scan that may hide a part of this object."""
 
 
 @dataclass(frozen=True)

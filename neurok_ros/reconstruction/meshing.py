@@ -1,0 +1,218 @@
+"""A segmented object as a closed mesh. Imported in the worker process only, because of Open3D.
+
+One view shows less than half of an object. The rest is made as follows; `ReconstructedMesh.observed` tells which is which.
+
+* The bottom is closed by the support plane: the surface of what the object could be (`carving.py`) ends there.
+* `symmetry`: a vertical mirror plane, or two perpendicular ones, found from the points (`symmetry.py`). Observed points
+  are mirrored, and what the camera saw to be free is mirrored as well. Where neither reaches, the boundary of the space
+  that remains closes the body.
+* `hull`: no mirror; the boundary of the hidden space within the convex hull of the observed points and their feet on the
+  support. Taken where no mirror plane is free of contradictions.
+* `none`: the observed points alone, closed by Poisson.
+
+All of these points, with normals, go through screened Poisson reconstruction, which also averages the noise away.
+
+Why symmetry first: see docs/results/perception.json, `synthetic`, for the volume and distance errors of each choice.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import trimesh
+from numpy.typing import NDArray
+from scipy.spatial import cKDTree
+
+from neurok_ros.errors import ErrorCode, NeurokError
+from neurok_ros.reconstruction import surface
+from neurok_ros.reconstruction.carving import MIN_THICKNESS, possible_surface
+from neurok_ros.reconstruction.free_space import point_spacing, views_of
+from neurok_ros.reconstruction.symmetry import Symmetry, find_symmetry, free_depth
+from neurok_ros.reconstruction.types import Floats, MeshOptions, ReconstructedMesh, SegmentedObject
+
+COMPLETIONS = ("symmetry", "hull", "none")
+LEAST_POINTS = 30
+FOOT = 0.015
+"""Metres: an object whose lowest points are nearer to the support than this is taken to reach down to it."""
+NORMAL_SPACINGS = 4.0
+"""Radius of the neighbourhood that a normal is estimated from, over the spacing of the points."""
+OBSERVED_SPACINGS = 2.5
+"""A vertex was observed if an original point is nearer than this many spacings."""
+
+
+@dataclass(frozen=True)
+class _Frame:
+    """The object's frame: z up from the support, origin on it below the object's middle."""
+
+    rotation: Floats
+    origin: Floats
+
+    def to(self, points: Floats) -> Floats:
+        return (points - self.origin) @ self.rotation.T
+
+    def back(self, points: Floats) -> Floats:
+        restored: Floats = points @ self.rotation + self.origin
+        return restored
+
+
+def reconstruct(obj: SegmentedObject, options: MeshOptions, on_step: Callable[[str], None] = lambda step: None) -> ReconstructedMesh:
+    """Close an object seen from one or more sides.
+
+    Args:
+        obj: the object's points, metres, in any frame.
+        options: see MeshOptions.
+        on_step: called with the name of each step as it begins.
+
+    Returns:
+        A mesh in the same frame: one piece, every edge with two faces, outward oriented, within the vertex budget, above
+        the support.
+
+    Raises:
+        NeurokError: TOO_FEW_POINTS with the count, RECONSTRUCTION_FAILED, INVALID_OPTIONS.
+    """
+    _check(options)
+    timer = _Timer(on_step)
+    timer.start("cleaning")
+    rows = _clean(obj)
+    frame = _frame(obj, rows)
+    points, viewpoints = frame.to(obj.points[rows]), frame.to(obj.viewpoints[rows])
+    points[:, 2] = np.maximum(points[:, 2], 0.0)
+    if points[:, 2].max() < MIN_THICKNESS:
+        points[:, 2] = MIN_THICKNESS
+    timer.start("completing")
+    shape = _complete(points, viewpoints, obj, frame, options.completion)
+    timer.start("meshing")
+    closed = surface.poisson(shape.points, shape.normals, options.poisson_depth)
+    timer.start("decimating")
+    closed.vertices[:, 2] = np.maximum(closed.vertices[:, 2], 0.0)
+    mesh = surface.within_budget(closed, options.vertex_budget)
+    vertices = np.asarray(mesh.vertices) * 1.0
+    vertices[:, 2] = np.maximum(vertices[:, 2], 0.0)
+    timer.start("colouring")
+    distance, _ = cKDTree(points).query(vertices)
+    colors = None if obj.colors is None else obj.colors[rows][shape.origin][cKDTree(shape.points[: len(shape.origin)]).query(vertices)[1]]
+    return ReconstructedMesh(
+        vertices=frame.back(vertices),
+        faces=np.asarray(mesh.faces, dtype=np.int32),
+        observed=distance < OBSERVED_SPACINGS * point_spacing(points),
+        colors=colors,
+        support=obj.support,
+        completion=shape.completion,
+        timings_ms=timer.stop(),
+    )
+
+
+class _Timer:
+    """Milliseconds per step."""
+
+    def __init__(self, on_step: Callable[[str], None]) -> None:
+        self._on_step = on_step
+        self._times: dict[str, float] = {}
+        self._step = ""
+        self._since = 0.0
+
+    def start(self, step: str) -> None:
+        self.stop()
+        self._step, self._since = step, time.perf_counter()
+        self._on_step(step)
+
+    def stop(self) -> dict[str, float]:
+        if self._step:
+            self._times[self._step] = 1e3 * (time.perf_counter() - self._since)
+        self._step = ""
+        return self._times
+
+
+@dataclass(frozen=True)
+class _OrientedPoints:
+    points: Floats
+    normals: Floats
+    origin: NDArray[np.int64]
+    """(k,) for each of the first k points the observed point that it is or mirrors."""
+    completion: str
+
+
+def _check(options: MeshOptions) -> None:
+    if options.completion not in COMPLETIONS:
+        raise NeurokError(ErrorCode.INVALID_OPTIONS, "completion", f"{options.completion!r} is unknown", f"Use one of {COMPLETIONS}")
+    if options.vertex_budget < 50:
+        raise NeurokError(ErrorCode.INVALID_OPTIONS, "vertex_budget", f"is {options.vertex_budget}", "Allow at least 50 vertices")
+    if not 4 <= options.poisson_depth <= surface.MAX_DEPTH:
+        problem = f"is {options.poisson_depth}"
+        raise NeurokError(ErrorCode.INVALID_OPTIONS, "poisson_depth", problem, f"Choose between 4 and {surface.MAX_DEPTH}")
+
+
+def _clean(obj: SegmentedObject) -> NDArray[np.int64]:
+    """Indices of the points that are finite, distinct and not alone."""
+    finite = np.flatnonzero(np.isfinite(obj.points).all(axis=1) & np.isfinite(obj.viewpoints).all(axis=1))
+    _, first = np.unique(np.round(obj.points[finite], 5), axis=0, return_index=True)
+    rows = finite[np.sort(first)]
+    if len(rows) >= LEAST_POINTS:
+        rows = rows[surface.without_outliers(obj.points[rows], point_spacing(obj.points[rows]))]
+    if len(rows) < LEAST_POINTS:
+        raise NeurokError(
+            ErrorCode.TOO_FEW_POINTS,
+            "object",
+            f"{len(rows)} usable points of {len(obj.points)}, at least {LEAST_POINTS} are needed",
+            "Move the camera so that it sees more of the object",
+        )
+    return rows
+
+
+def _frame(obj: SegmentedObject, rows: NDArray[np.int64]) -> _Frame:
+    up, middle = obj.support[:3], obj.points[rows].mean(axis=0)
+    side = np.cross(up, np.eye(3)[int(np.argmin(np.abs(up)))])
+    side /= np.linalg.norm(side)
+    return _Frame(np.stack([side, np.cross(up, side), up]), middle - (middle @ up + obj.support[3]) * up)
+
+
+def _complete(points: Floats, viewpoints: Floats, obj: SegmentedObject, frame: _Frame, completion: str) -> _OrientedPoints:
+    spacing = point_spacing(points)
+    normals = surface.normals_towards(points, viewpoints, NORMAL_SPACINGS * spacing)
+    itself = np.arange(len(points))
+    if completion == "none":
+        return _OrientedPoints(points, normals, itself, completion)
+    with_foot, foot_viewpoints = _with_foot(points, viewpoints, spacing)
+    views = views_of(with_foot, foot_viewpoints, None if obj.occluders is None else frame.to(obj.occluders))
+    symmetry = find_symmetry(with_foot, views, 2 * spacing) if completion == "symmetry" else None
+    known, known_normals, origin = points, normals, itself
+    if symmetry is not None:
+        mirrored, mirrored_normals, mirrored_origin = _mirrored(points, normals, symmetry)
+        fits = (free_depth(mirrored, views) < spacing) & (cKDTree(points).query(mirrored)[0] > spacing)
+        known = np.concatenate([points, mirrored[fits]])
+        known_normals = np.concatenate([normals, mirrored_normals[fits]])
+        origin = np.concatenate([itself, mirrored_origin[fits]])
+    boundary, boundary_normals, cell = possible_surface(with_foot, views, symmetry)
+    alone = cKDTree(known).query(boundary)[0] > 1.5 * max(spacing, cell)
+    return _OrientedPoints(
+        np.concatenate([known, boundary[alone]]),
+        np.concatenate([known_normals, boundary_normals[alone]]),
+        origin,
+        "symmetry" if symmetry is not None else "hull",
+    )
+
+
+def _with_foot(points: Floats, viewpoints: Floats, spacing: float) -> tuple[Floats, Floats]:
+    """Points (n, 3) and their viewpoints, the lowest ones continued down to the support, whose noise swallowed them."""
+    low = np.flatnonzero(points[:, 2] < FOOT)
+    levels = np.arange(0.0, FOOT, spacing)
+    column = np.repeat(points[low], len(levels), axis=0)
+    column[:, 2] = np.tile(levels, len(low))
+    below = column[:, 2] < np.repeat(points[low, 2], len(levels))
+    added_viewpoints = np.repeat(viewpoints[low], len(levels), axis=0)[below]
+    return np.concatenate([points, column[below]]), np.concatenate([viewpoints, added_viewpoints])
+
+
+def _mirrored(points: Floats, normals: Floats, symmetry: Symmetry) -> tuple[Floats, Floats, NDArray[np.int64]]:
+    images = symmetry.images(points)
+    tips = symmetry.images(points + normals)
+    origin = np.tile(np.arange(len(points)), len(images))
+    return np.concatenate(images), np.concatenate([tip - image for tip, image in zip(tips, images, strict=True)]), origin
+
+
+def as_trimesh(mesh: ReconstructedMesh) -> trimesh.Trimesh:
+    """The same mesh for measuring."""
+    return trimesh.Trimesh(mesh.vertices, mesh.faces, process=False)
