@@ -135,10 +135,10 @@ def skinning_modes(lattice: VoxelLattice, modes: int = 4) -> SkinningModes:
 
 
 def _columns(lattice: VoxelLattice, weight_part: NDArray[np.int64], points: Floats, weights: Floats) -> Floats:
-    """(n, 10 m) each weight times 1, x, y, z, xx, xy, xz, yy, yz, zz of the offset from its part's centre, in part lengths."""
+    """(n, 10 m) each weight times 1, x, y, z, xx, xy, xz, yy, yz, zz along its part's axes, from its centre, in cells."""
     center = np.stack([solid.center for solid in lattice.moments])[weight_part]
-    length = np.array([np.sqrt(np.trace(solid.second) / solid.volume) for solid in lattice.moments])[weight_part]
-    arms = (points[:, None] - center) / length[:, None]
+    axes, size = lattice.axes[weight_part], lattice.sizes[weight_part]
+    arms = np.einsum("mij,nmj->nmi", axes, points[:, None] - center) / size
     i, j = np.triu_indices(3)
     monomials = np.concatenate([np.ones((*arms.shape[:2], 1)), arms, arms[:, :, i] * arms[:, :, j]], axis=2)
     return np.asarray((weights[:, :, None] * monomials).reshape(len(points), -1))
