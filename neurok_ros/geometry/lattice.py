@@ -30,6 +30,8 @@ _COARSE_SAMPLES = 100_000
 """Grid points in the bounding box that measure how many cells a cell size would fill."""
 _SURFACE_SAMPLES = 10_000
 """Points on the surface that do the same where a wall is thinner than that grid."""
+_STRAY = 0.1
+"""How much of a part's volume its largest sampled piece may miss before the surface itself is sampled too."""
 _MOST_SKIN_SAMPLES = 1_000_000
 _APART = 1e-6
 """Of the cell size: how far nodes that meet at one place stand apart, so that a position tells which one is meant."""
@@ -240,9 +242,9 @@ def _cell_counts(part: _Part, budget: int) -> Ints:
 def _fill(part: _Part, counts: Ints) -> _Cells:
     """Sample the solid, collect the samples that are connected inside a cell, and give each such piece a cell."""
     fine = _SUBDIVISION * counts
-    material = part.inside(fine).astype(np.float64)
-    if connected_components(_neighbours(material > 0)[0], directed=False)[0] != 1:
-        material = np.maximum(material, _skin(part, fine))
+    material = _largest_piece(part.inside(fine).astype(np.float64))
+    if material.sum() * (part.extents / fine).prod() < (1 - _STRAY) * part.moments.volume:
+        material = _largest_piece(np.maximum(part.inside(fine), _skin(part, fine)))
     graph, place = _neighbours(material > 0)
     in_cell = place // _SUBDIVISION
     a, b = graph.coords
@@ -284,6 +286,18 @@ def _neighbours(material: NDArray[np.bool_]) -> tuple[coo_array, Ints]:
         pairs.append(np.stack([ahead[:-1][both], ahead[1:][both]]))
     a, b = np.hstack(pairs)
     return coo_array((np.ones(len(a)), (a, b)), shape=(len(place), len(place))), place
+
+
+def _largest_piece(material: Floats) -> Floats:
+    """The same grid, empty where its filled points are not connected to most of the others."""
+    graph, place = _neighbours(material > 0)
+    if len(place) == 0:
+        return material
+    _, label = connected_components(graph, directed=False)
+    own = place[label == np.argmax(np.bincount(label))]
+    largest = np.zeros_like(material)
+    largest[tuple(own.T)] = material[tuple(own.T)]
+    return largest
 
 
 def _skin(part: _Part, fine: Ints) -> Floats:
