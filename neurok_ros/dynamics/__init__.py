@@ -3,7 +3,7 @@
 from neurok_ros.dynamics.body import Body, Material
 from neurok_ros.dynamics.integrator import SolverSettings
 from neurok_ros.dynamics.rollout import Conditions, Frame, simulate
-from neurok_ros.dynamics.tools import ToolKind, ToolPath, ToolShape, checked_push
+from neurok_ros.dynamics.tools import ToolKind, ToolPath, ToolShape, checked_push, signed_distance
 
 __all__ = [
     "Body",
@@ -15,5 +15,6 @@ __all__ = [
     "ToolPath",
     "ToolShape",
     "checked_push",
+    "signed_distance",
     "simulate",
 ]

@@ -6,7 +6,8 @@ With x(q) the particle positions, the step minimises
 
 over the tangent space by Newton's method, with J^T H(x) J as the Hessian (Gauss-Newton in the curvature of x(q), exact in
 the energies; strain Hessians are clamped to positive semi-definite, site by site, only where the whole would not be
-positive definite). Needs first derivatives of x(q) only.
+positive definite). Needs first derivatives of x(q) only. The strain part of the Hessian is the dearest; it is kept from
+iteration to iteration and from step to step until convergence slows (`STALE_CONTRACTION`).
 """
 
 from __future__ import annotations
@@ -28,6 +29,9 @@ from neurok_ros.dynamics.energies import (
     positive_semidefinite,
 )
 from neurok_ros.dynamics.schemes import Discretisation
+
+STALE_CONTRACTION = 0.1
+"""An old strain Hessian is replaced when an iteration brings the Newton decrement down by less than this factor."""
 
 
 @dataclass(frozen=True)
@@ -68,8 +72,11 @@ class History:
     """Seconds, the length of the last step."""
 
 
-class ConstantJacobian:
-    """What follows from the Jacobian alone, kept while the parameterization returns the same tensor again."""
+class ReducedOperators:
+    """Matrices in generalized coordinates that outlive an iteration.
+
+    Those that follow from the Jacobian alone are kept while the parameterization returns the same tensor again.
+    """
 
     def __init__(self, body: Body, anchors: Tensor) -> None:
         self._body = body
@@ -81,6 +88,10 @@ class ConstantJacobian:
         """(dim, dim): the same over the anchored particles, each of weight one."""
         self.site = torch.empty(0)
         """(s, 9, dim): derivative of the deformation gradients."""
+        self.stiffness: Tensor | None = None
+        """(dim, dim) N/m: strain Hessian of some iteration before."""
+        self.stiffness_scale = 0.0
+        """1/s: the discretisation's scale that its viscous part was made with."""
 
     def update(self, jacobian: Tensor) -> None:
         """Recompute for a Jacobian (n, 3, dim) unless it is the tensor of the last call."""
@@ -152,7 +163,7 @@ class StepProblem:
     """N/m, of each."""
     tool_before: ToolPose | None
     tool_after: ToolPose | None
-    constants: ConstantJacobian
+    operators: ReducedOperators
     settings: SolverSettings
     friction: Friction | None = None
     _offsets: tuple[Tensor, Tensor, Tensor] = field(init=False)
@@ -221,15 +232,15 @@ class StepProblem:
         dim = self.body.kinematics.dim
         gradient = at.particle_gradient.view(-1) @ jacobian.view(-1, dim)
         if len(at.f):
-            gradient = gradient + at.stress.view(-1) @ self.constants.site.view(-1, dim)
+            gradient = gradient + at.stress.view(-1) @ self.operators.site.view(-1, dim)
         return gradient
 
-    def hessian(self, at: Evaluation, jacobian: Tensor, clamp_sites: bool) -> Tensor:
-        """(dim, dim) second derivative of the objective by a tangent step, without the curvature of x(q)."""
-        constants, dim = self.constants, self.body.kinematics.dim
-        hessian = self._inertia * constants.mass_matrix
+    def hessian(self, at: Evaluation, jacobian: Tensor) -> Tensor:
+        """(dim, dim) second derivative of the objective by a tangent step, without strain and the curvature of x(q)."""
+        operators, dim = self.operators, self.body.kinematics.dim
+        hessian = self._inertia * operators.mass_matrix
         if len(self.anchors):
-            hessian = hessian + self.anchor_stiffness * constants.anchor_matrix
+            hessian = hessian + self.anchor_stiffness * operators.anchor_matrix
         points = [at.contacts.derivatives()] if at.contacts is not None else []
         if self.friction is not None:
             points.append(self._friction_forces(self.friction, at.x, with_hessian=True)[1])
@@ -237,15 +248,19 @@ class StepProblem:
             touched = jacobian[torch.cat([p.particle for p in points])]
             blocks = torch.cat([p.hessian for p in points])
             hessian = torch.addmm(hessian, touched.view(-1, dim).T, (blocks @ touched).view(-1, dim))
-        if self.body.strain is not None:
-            blocks = self._elastic.hessian(at.f)
-            if clamp_sites:
-                blocks = positive_semidefinite(blocks)
-            if self.body.material.damping > 0.0:
-                blocks = blocks + self._viscous.hessian(at.f, self.discretisation.scale)
-            weighted = (blocks * self.body.strain.volume.view(-1, 1, 1)) @ constants.site
-            hessian = torch.addmm(hessian, constants.site.view(-1, dim).T, weighted.view(-1, dim))
         return hessian
+
+    def strain_hessian(self, at: Evaluation, clamp_sites: bool) -> Tensor:
+        """(dim, dim) second derivative of the elastic and viscous terms by a tangent step."""
+        assert self.body.strain is not None
+        blocks = self._elastic.hessian(at.f)
+        if clamp_sites:
+            blocks = positive_semidefinite(blocks)
+        if self.body.material.damping > 0.0:
+            blocks = blocks + self._viscous.hessian(at.f, self.discretisation.scale)
+        site, dim = self.operators.site, self.body.kinematics.dim
+        weighted = (blocks * self.body.strain.volume.view(-1, 1, 1)) @ site
+        return site.view(-1, dim).T @ weighted.view(-1, dim)
 
     def lag_friction(self, contacts: Contacts | None, x: Tensor) -> None:
         """Take normal forces and tangent planes from these contacts for the friction of the next solve."""
@@ -262,10 +277,11 @@ class StepProblem:
 def solve(problem: StepProblem) -> Solution:
     """The new state, with normal forces of friction lagged anew until they agree with the contacts."""
     past = problem.history
-    problem.constants.update(problem.body.kinematics.jacobian(past.q))
-    guess = problem.body.kinematics.retract(past.q, past.q_step)
+    problem.operators.update(problem.body.kinematics.jacobian(past.q))
+    ahead = past.q_step * (problem.discretisation.step / past.step) if past.step > 0.0 else past.q_step
+    guess = problem.body.kinematics.retract(past.q, ahead)
     problem.lag_friction(problem.obstacles.contacts(past.x[problem.obstacles.particle], problem.tool_after), past.x)
-    solution = _minimise(problem, guess, past.q_step)
+    solution = _minimise(problem, guess, ahead)
     iterations = solution.iterations
     for _ in range(problem.settings.friction_passes - 1):
         if not solution.finite or _lag_agrees(problem, solution):
@@ -293,23 +309,27 @@ def _lag_agrees(problem: StepProblem, solution: Solution) -> bool:
 
 def _minimise(problem: StepProblem, q: Tensor, q_step: Tensor) -> Solution:
     kinematics, settings = problem.body.kinematics, problem.settings
-    mass = max(problem.body.mass, 1e-300)
-    per_metre = mass * problem.discretisation.inertia()
+    per_metre = max(problem.body.mass, 1e-300) * problem.discretisation.inertia()
     at = problem.evaluate(q)
-    residual = float("inf")
+    residual = decrement = float("inf")
     for iteration in range(settings.max_iterations):
         jacobian = kinematics.jacobian(at.q)
-        problem.constants.update(jacobian)
-        gradient = problem.gradient(at, jacobian)
-        factor = _factorised(problem, at, jacobian)
-        if factor is None:
-            return Solution(at, q_step, iteration, residual, False, problem.friction)
-        step = -torch.cholesky_solve(gradient.unsqueeze(1), factor).squeeze(1)
-        decrement = -float(torch.dot(gradient, step))
-        residual = (max(decrement, 0.0) / per_metre) ** 0.5
-        if residual < settings.tolerance * problem.body.length:
-            return Solution(at, q_step, iteration, residual, True, problem.friction)
-        reached = _line_search(problem, at, step, decrement)
+        problem.operators.update(jacobian)
+        gradient, hessian = problem.gradient(at, jacobian), problem.hessian(at, jacobian)
+        last_decrement, reached = decrement, None
+        for refresh in (False, True):
+            factor = _factorised(problem, at, hessian, refresh)
+            if factor is None:
+                return Solution(at, q_step, iteration, residual, False, problem.friction)
+            step = -torch.cholesky_solve(gradient.unsqueeze(1), factor).squeeze(1)
+            decrement = -float(torch.dot(gradient, step))
+            residual = (max(decrement, 0.0) / per_metre) ** 0.5
+            if residual < settings.tolerance * problem.body.length:
+                return Solution(at, q_step, iteration, residual, True, problem.friction)
+            if refresh or problem.body.strain is None or decrement < STALE_CONTRACTION * last_decrement:
+                reached = _line_search(problem, at, step, decrement)
+            if reached is not None or problem.body.strain is None:
+                break
         if reached is None:
             return Solution(at, q_step, iteration, residual, False, problem.friction)
         at, taken = reached
@@ -317,16 +337,37 @@ def _minimise(problem: StepProblem, q: Tensor, q_step: Tensor) -> Solution:
     return Solution(at, q_step, settings.max_iterations, residual, False, problem.friction)
 
 
-def _factorised(problem: StepProblem, at: Evaluation, jacobian: Tensor) -> Tensor | None:
-    """Lower Cholesky factor of the Hessian, None if it is not finite."""
+def _factorised(problem: StepProblem, at: Evaluation, hessian: Tensor, refresh: bool) -> Tensor | None:
+    """Lower Cholesky factor of the whole Hessian, None if it is not finite.
+
+    Args:
+        problem: the step.
+        at: the iterate.
+        hessian: (dim, dim), all but strain.
+        refresh: make the strain Hessian anew, even if an old one would do.
+    """
+    if problem.body.strain is None:
+        return _cholesky(hessian)
+    operators, scale = problem.operators, problem.discretisation.scale
+    if operators.stiffness is not None and operators.stiffness_scale == scale and not refresh:
+        factor = _cholesky(hessian + operators.stiffness)
+        if factor is not None:
+            return factor
+    operators.stiffness_scale = scale
     for clamp_sites in (False, True):
-        hessian = problem.hessian(at, jacobian, clamp_sites)
-        hessian.diagonal().add_(1e-12 * float(hessian.diagonal().mean()))
-        factor: Tensor
-        factor, failed = torch.linalg.cholesky_ex(hessian)
-        if int(failed) == 0 and bool(torch.isfinite(factor.diagonal()).all()):
+        operators.stiffness = problem.strain_hessian(at, clamp_sites)
+        factor = _cholesky(hessian + operators.stiffness)
+        if factor is not None:
             return factor
     return None
+
+
+def _cholesky(hessian: Tensor) -> Tensor | None:
+    """Lower factor, None where it does not exist; a trace of 1e-12 keeps directions that move nothing out of it."""
+    hessian.diagonal().add_(1e-12 * float(hessian.diagonal().mean()))
+    factor: Tensor
+    factor, failed = torch.linalg.cholesky_ex(hessian)
+    return factor if int(failed) == 0 and bool(torch.isfinite(factor.diagonal()).all()) else None
 
 
 def _line_search(problem: StepProblem, at: Evaluation, step: Tensor, decrement: float) -> tuple[Evaluation, float] | None:

@@ -12,13 +12,16 @@ from torch import Tensor
 from neurok_ros.dynamics.body import Body
 from neurok_ros.dynamics.contact import Obstacles, ToolPose, contact_stiffness, yield_depth
 from neurok_ros.dynamics.energies import NeoHookean
-from neurok_ros.dynamics.integrator import ConstantJacobian, History, Solution, SolverSettings, StepProblem, solve, strain_of
+from neurok_ros.dynamics.integrator import History, ReducedOperators, Solution, SolverSettings, StepProblem, solve, strain_of
 from neurok_ros.dynamics.schemes import Discretisation, Scheme
 from neurok_ros.dynamics.tools import Floats, ToolPath, ToolShape, checked_push
 from neurok_ros.errors import ErrorCode, NeurokError
 
-SWEEP_FRACTION = 0.25
-"""In one step a tool that is near moves by at most this part of its smallest half-extent, so it cannot pass a particle."""
+SWEEP_FRACTION = 0.5
+"""In one step a near tool and a particle approach each other by at most this part of the tool's smallest half-extent, so that
+a particle is always pushed out on the side where it came in."""
+NEAR = 0.01
+"""Metres: a particle this near to the tool, after what both will travel in a step, is looked at."""
 START_DEPTH_LIMIT = 0.01
 """Metres: a push that starts deeper inside the object than this is refused."""
 SHOCK_SPEED = 0.02
@@ -26,8 +29,10 @@ SHOCK_SPEED = 0.02
 SHOCK_STEPS = 3
 """... and this many steps are backward Euler: BDF2 would extrapolate the approach into a rebound."""
 FORCE_TOLERANCE = 0.02
-"""Relative: how near to its force limit a tool is held."""
-FORCE_TRIALS = 8
+"""Relative: by how much a tool may exceed its force limit."""
+FORCE_MARGIN = 0.1
+"""Relative: how near to its force limit a tool is held that could go on without it."""
+FORCE_TRIALS = 12
 HALVINGS = 4
 """A step that fails is tried again at 1/2, 1/4, ... of its length, so often."""
 
@@ -43,7 +48,8 @@ class Conditions:
     tool: ToolShape | None = None
     path: ToolPath | None = None
     force_limit: float = np.inf
-    """N: the tool advances on its path no farther than it can without pressing harder."""
+    """N: the tool advances on its path no farther than it can without pressing harder; it withdraws along its path, at most
+    at the path's speed, to keep to it."""
     anchors: Tensor | None = None
     """(a,) int64: particles held at rest."""
     initial_velocity: Tensor | None = None
@@ -138,6 +144,16 @@ class _Tally:
     force_limited: bool = False
 
 
+@dataclass(frozen=True)
+class _Trial:
+    """A step solved with the tool's path clock advancing at `rate`; `excess` is its force over the limit, relative."""
+
+    rate: float
+    excess: float
+    problem: StepProblem
+    solution: Solution
+
+
 class _Rollout:
     def __init__(self, body: Body, conditions: Conditions, max_step: float, settings: SolverSettings) -> None:
         self._body, self._settings, self._max_step = body, settings, max_step
@@ -149,11 +165,11 @@ class _Rollout:
         self._anchors = conditions.anchors if conditions.anchors is not None else body.contact.new_zeros(0)
         self._anchor_stiffness = anchor_stiffness(body, len(self._anchors), max_step)
         self._obstacles = self._obstacles_of(conditions)
-        self._constants = ConstantJacobian(body, self._anchors)
+        self._operators = ReducedOperators(body, self._anchors)
         self._history = self._initial_history(conditions.initial_velocity)
         self._time = 0.0
         self._clock = 0.0
-        self._clock_rate = 1.0
+        self._clock_rate, self._at_limit = 1.0, False
         self._scheme = Scheme.START
         self._shock_steps_left = 0
         self._last: tuple[StepProblem, Solution] | None = None
@@ -220,25 +236,29 @@ class _Rollout:
 
     @torch.no_grad()
     def _step_limit(self) -> float:
-        """Seconds: the longest step in which the tool, if it is near, cannot pass a particle."""
+        """Seconds: the longest step in which tool and particles cannot pass each other."""
         if self._path is None or self._tool is None:
             return self._max_step
-        reach = self._tool.bounding_radius
-        speed = max(self._path.speed(self._clock + offset, reach) for offset in (0.0, 0.5 * self._max_step, self._max_step))
-        if speed == 0.0 or not self._tool_near(self._pose_at(self._clock), self._max_step):
+        near = self._near_tool(self._max_step)
+        if not bool(near.any()):
             return self._max_step
+        ahead = self._clock + self._max_step
+        drift = self._history.v.new_tensor((self._path.pose(ahead)[0] - self._path.pose(self._clock)[0]) / self._max_step)
+        approach = float((self._history.v[self._obstacles.particle][near] - drift).norm(dim=1).max())
+        speed = max(approach, self._path.speed_between(self._clock, ahead, self._tool.bounding_radius), 1e-9)
         return min(self._max_step, SWEEP_FRACTION * min(self._tool.half_extents) / speed)
 
-    def _tool_near(self, pose: ToolPose, step: float) -> bool:
-        """Whether tool and body might meet within a step."""
+    def _near_tool(self, step: float) -> Tensor:
+        """(c,) bool: the contact particles that the tool might meet within a step."""
         assert self._path is not None
         assert self._tool is not None
-        past = self._history
-        reach = self._tool.bounding_radius
-        travel = self._path.speed(self._clock, reach) + self._path.speed(self._clock + step, reach)
-        travel += float(past.v.norm(dim=1).max()) + float(self._gravity.norm()) * step
-        nearest = float((past.x[self._obstacles.particle] - pose.position).norm(dim=1).min()) - reach
-        return nearest < travel * step + 0.01
+        past, reach = self._history, self._tool.bounding_radius
+        origin = past.x.new_tensor(self._path.pose(self._clock)[0])
+        travel = self._path.speed_between(self._clock, self._clock + step, reach) + float(self._gravity.norm()) * step
+        particle = self._obstacles.particle
+        distance = (past.x[particle] - origin).norm(dim=1) - reach
+        near: Tensor = distance < (travel + past.v[particle].norm(dim=1)) * step + NEAR
+        return near
 
     def _advance(self, step: float, halvings: int) -> bool:
         """Move on by a step; false if no finite state was found."""
@@ -268,7 +288,7 @@ class _Rollout:
         gaps_ahead = obstacles.support_gaps(ahead)
         if gaps is not None and gaps_ahead is not None:
             pairs.append((gaps, gaps_ahead))
-        if self._path is not None and self._tool_near(self._pose_at(self._clock), step):
+        if self._path is not None and bool(self._near_tool(step).any()):
             tool_gaps = obstacles.tool_gaps(now, self._pose_at(self._clock))
             tool_ahead = obstacles.tool_gaps(ahead, self._pose_at(self._clock + step))
             if tool_gaps is not None and tool_ahead is not None:
@@ -283,28 +303,42 @@ class _Rollout:
         if not np.isfinite(self._force_limit):
             clock = self._clock + step
             return *self._solve(step, scheme, self._clock, clock), clock
-        rate = min(1.0, self._clock_rate + 0.5)
-        problem, solution = self._solve(step, scheme, self._clock, self._clock + rate * step)
-        force = _tool_force(problem, solution)
-        if force > self._force_limit * (1.0 + FORCE_TOLERANCE):
-            self._tally.force_limited = True
-            low, high = -1.0, rate
-            for _ in range(FORCE_TRIALS):
-                rate = 0.5 * (low + high)
-                problem, solution = self._solve(step, scheme, self._clock, max(self._clock + rate * step, 0.0))
-                force = _tool_force(problem, solution)
-                if abs(force / self._force_limit - 1.0) < FORCE_TOLERANCE:
-                    break
-                low, high = (low, rate) if force > self._force_limit else (rate, high)
-        elif rate < 1.0:
-            self._tally.force_limited = True
-        self._clock_rate = rate
-        return problem, solution, max(self._clock + rate * step, 0.0)
+        rate = self._clock_rate if self._at_limit else min(1.0, max(2.0 * self._clock_rate, 0.1))
+        trial = self._trial(step, scheme, rate)
+        self._tally.force_limited |= rate < 1.0 or trial.excess > FORCE_TOLERANCE
+        if trial.excess > FORCE_TOLERANCE:
+            trial = self._at_force_limit(step, scheme, trial)
+        self._clock_rate, self._at_limit = trial.rate, trial.excess >= -FORCE_MARGIN
+        return trial.problem, trial.solution, self._clock_after(trial.rate, step)
+
+    def _at_force_limit(self, step: float, scheme: Scheme, over: _Trial) -> _Trial:
+        """The step with the tool advanced, or withdrawn, so that its force comes just below the limit (Illinois method)."""
+        low_rate, low_excess, high_rate, high_excess = -1.0, -1.0, over.rate, over.excess
+        under: _Trial | None = None
+        trial = over
+        for _ in range(FORCE_TRIALS):
+            trial = self._trial(step, scheme, (low_rate * high_excess - high_rate * low_excess) / (high_excess - low_excess))
+            if -FORCE_MARGIN <= trial.excess <= FORCE_TOLERANCE:
+                return trial
+            if trial.excess < 0.0:
+                high_excess *= 0.5 if under is not None else 1.0
+                low_rate, low_excess, under = trial.rate, trial.excess, trial
+            else:
+                low_excess *= 0.5
+                high_rate, high_excess = trial.rate, trial.excess
+        return under or trial
+
+    def _trial(self, step: float, scheme: Scheme, rate: float) -> _Trial:
+        problem, solution = self._solve(step, scheme, self._clock, self._clock_after(rate, step))
+        return _Trial(rate, _tool_force(problem, solution) / self._force_limit - 1.0, problem, solution)
+
+    def _clock_after(self, rate: float, step: float) -> float:
+        return max(self._clock + rate * step, 0.0)
 
     @torch.no_grad()
     def _solve(self, step: float, scheme: Scheme, clock: float | None, clock_after: float | None) -> tuple[StepProblem, Solution]:
         before = after = None
-        if clock is not None and clock_after is not None and self._tool_near(self._pose_at(clock), step):
+        if clock is not None and clock_after is not None and bool(self._near_tool(step).any()):
             before, after = self._pose_at(clock), self._pose_at(clock_after)
         problem = StepProblem(
             self._body,
@@ -316,7 +350,7 @@ class _Rollout:
             self._anchor_stiffness,
             before,
             after,
-            self._constants,
+            self._operators,
             self._settings,
         )
         return problem, solve(problem)

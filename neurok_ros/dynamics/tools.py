@@ -90,12 +90,10 @@ class ToolPath:
         speeds: Floats = (linear + reach * 2.0 * np.arccos(cosines)) / np.diff(self.times)
         return speeds
 
-    def speed(self, time: float, reach: float) -> float:
-        """m/s: the fastest that a point within `reach` metres of the tool's origin moves around a time."""
-        segment = int(np.searchsorted(self.times, time, side="right")) - 1
-        if not 0 <= segment < len(self.times) - 1:
-            return 0.0
-        return float(self.segment_speeds(reach)[segment])
+    def speed_between(self, start: float, end: float, reach: float) -> float:
+        """m/s: the fastest that a point within `reach` metres of the tool's origin moves from one time to another."""
+        overlapping = (self.times[:-1] < end) & (self.times[1:] > start)
+        return float(self.segment_speeds(reach)[overlapping].max(initial=0.0))
 
 
 def slerp(start: Floats, end: Floats, fraction: float) -> Floats:
