@@ -58,9 +58,8 @@ def _field(cells: Floats, bound: Floats, views: Sequence[View], symmetry: Symmet
         near = np.flatnonzero(field < band)
         mirrored = np.max([free_depth(image, views) for image in symmetry.images(cells[near])], axis=0)
         field[near] = np.maximum(field[near], mirrored)
-    half = MIN_THICKNESS / 2
-    shell = np.abs(seen + half) - half
-    return np.maximum(np.minimum(field, shell), -cells[:, 2])
+    skin = np.min([view.outside_skin(cells, MIN_THICKNESS) for view in views], axis=0)
+    return np.maximum(np.minimum(field, skin), -cells[:, 2])
 
 
 def _hull_distance(cells: Floats, bound: Floats) -> Floats:

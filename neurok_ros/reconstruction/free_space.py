@@ -47,6 +47,17 @@ class View:
 
     def outside(self, points: Floats) -> Floats:
         """(n,) metres by which points (n, 3) lie in seen free space; negative: hidden behind the object or something else."""
+        behind, beside, hidden = self._relations(points)
+        free = np.maximum(-behind, beside)
+        return np.where(hidden > 0, np.minimum(free, -hidden), free)
+
+    def outside_skin(self, points: Floats, thickness: float) -> Floats:
+        """(n,) metres outside the material of the given thickness (m) behind the seen surface, negative within."""
+        behind, beside, _ = self._relations(points)
+        return np.maximum(np.maximum(-behind, behind - thickness), beside)
+
+    def _relations(self, points: Floats) -> tuple[Floats, Floats, Floats]:
+        """Metres behind the object's surface, beside its outline (negative: within), and behind what else was seen."""
         local = (points - self.origin) @ self.axes.T
         ranges = np.linalg.norm(local, axis=1)
         forward = np.maximum(local[:, 2], 1e-6)
@@ -57,10 +68,7 @@ class View:
             values: Floats = ndimage.map_coordinates(image, [rows, columns], order=order, mode="nearest")
             return values
 
-        beside = look(self.outline, 1) * self.pixel * ranges
-        free = np.maximum(look(self.depth, 1) - ranges, beside)
-        hidden = look(self.occluder, 0) - ranges
-        return np.where(hidden < 0, np.minimum(free, hidden), free)
+        return ranges - look(self.depth, 1), look(self.outline, 1) * self.pixel * ranges, ranges - look(self.occluder, 0)
 
 
 def views_of(points: Floats, viewpoints: Floats, occluders: Floats | None) -> list[View]:

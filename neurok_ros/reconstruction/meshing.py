@@ -39,6 +39,8 @@ FOOT = 0.015
 """Metres: an object whose lowest points are nearer to the support than this is taken to reach down to it."""
 NORMAL_SPACINGS = 4.0
 """Radius of the neighbourhood that a normal is estimated from, over the spacing of the points."""
+NOISE_SPACINGS = 0.25
+"""Noise of the points over their spacing: this far into free space a mirrored point is no contradiction."""
 OBSERVED_SPACINGS = 2.5
 """A vertex was observed if an original point is nearer than this many spacings."""
 
@@ -85,7 +87,7 @@ def reconstruct(obj: SegmentedObject, options: MeshOptions, on_step: Callable[[s
     timer.start("completing")
     shape = _complete(points, viewpoints, obj, frame, options.completion)
     timer.start("meshing")
-    closed = surface.poisson(shape.points, shape.normals, options.poisson_depth)
+    closed = surface.poisson(shape.points, shape.normals, point_spacing(points), options.poisson_depth)
     timer.start("decimating")
     closed.vertices[:, 2] = np.maximum(closed.vertices[:, 2], 0.0)
     mesh = surface.within_budget(closed, options.vertex_budget)
@@ -140,9 +142,9 @@ def _check(options: MeshOptions) -> None:
         raise NeurokError(ErrorCode.INVALID_OPTIONS, "completion", f"{options.completion!r} is unknown", f"Use one of {COMPLETIONS}")
     if options.vertex_budget < 50:
         raise NeurokError(ErrorCode.INVALID_OPTIONS, "vertex_budget", f"is {options.vertex_budget}", "Allow at least 50 vertices")
-    if not 4 <= options.poisson_depth <= surface.MAX_DEPTH:
+    if not surface.MIN_DEPTH <= options.poisson_depth <= surface.MAX_DEPTH:
         problem = f"is {options.poisson_depth}"
-        raise NeurokError(ErrorCode.INVALID_OPTIONS, "poisson_depth", problem, f"Choose between 4 and {surface.MAX_DEPTH}")
+        raise NeurokError(ErrorCode.INVALID_OPTIONS, "poisson_depth", problem, f"Choose between {surface.MIN_DEPTH} and {surface.MAX_DEPTH}")
 
 
 def _clean(obj: SegmentedObject) -> NDArray[np.int64]:
@@ -177,7 +179,7 @@ def _complete(points: Floats, viewpoints: Floats, obj: SegmentedObject, frame: _
         return _OrientedPoints(points, normals, itself, completion)
     with_foot, foot_viewpoints = _with_foot(points, viewpoints, spacing)
     views = views_of(with_foot, foot_viewpoints, None if obj.occluders is None else frame.to(obj.occluders))
-    symmetry = find_symmetry(with_foot, views, 2 * spacing) if completion == "symmetry" else None
+    symmetry = find_symmetry(with_foot, views, NOISE_SPACINGS * spacing) if completion == "symmetry" else None
     known, known_normals, origin = points, normals, itself
     if symmetry is not None:
         mirrored, mirrored_normals, mirrored_origin = _mirrored(points, normals, symmetry)

@@ -14,8 +14,10 @@ from numpy.typing import NDArray
 from neurok_ros.errors import ErrorCode, NeurokError
 from neurok_ros.reconstruction.types import Floats
 
-MAX_DEPTH = 9
+MIN_DEPTH, MAX_DEPTH = 4, 9
 """Of the octree: eight times the memory and four times the work for each level more."""
+POISSON_SCALE = 1.1
+"""Side of the octree over that of the points' bounding box."""
 BUDGET_SHARES = (1.0, 0.9, 0.75, 0.6, 0.45)
 """Decimation to one of these shares of the budget, until the result is a closed manifold."""
 
@@ -35,12 +37,30 @@ def normals_towards(points: Floats, viewpoints: Floats, radius: float) -> Floats
     return np.where(away[:, None], -normals, normals)
 
 
-def poisson(points: Floats, normals: Floats, depth: int) -> trimesh.Trimesh:
-    """The largest closed component of the screened Poisson surface (Kazhdan and Hoppe 2013) of oriented points (n, 3)."""
+def poisson(points: Floats, normals: Floats, spacing: float, depth: int) -> trimesh.Trimesh:
+    """The largest closed component of the screened Poisson surface (Kazhdan and Hoppe 2013) of oriented points (n, 3).
+
+    The octree is no deeper than `depth`, and its cells no smaller than the points' `spacing` (m). A depth whose surface has
+    cracks is passed over for a lower one.
+
+    Raises:
+        NeurokError: RECONSTRUCTION_FAILED where no depth gives a closed surface.
+    """
     cloud = _cloud(points)
     cloud.normals = o3d.utility.Vector3dVector(normals)
-    mesh, _ = o3d.geometry.TriangleMesh.create_from_point_cloud_poisson(cloud, depth=min(depth, MAX_DEPTH), n_threads=1)
-    return _largest(trimesh.Trimesh(np.asarray(mesh.vertices), np.asarray(mesh.triangles), process=False))
+    finest = int(np.log2(POISSON_SCALE * np.ptp(points, axis=0).max() / spacing))
+    for level in range(max(MIN_DEPTH, min(depth, finest, MAX_DEPTH)), MIN_DEPTH - 1, -1):
+        with o3d.utility.VerbosityContextManager(o3d.utility.VerbosityLevel.Error):
+            mesh, _ = o3d.geometry.TriangleMesh.create_from_point_cloud_poisson(cloud, depth=level, scale=POISSON_SCALE, n_threads=1)
+        closed = _largest(trimesh.Trimesh(np.asarray(mesh.vertices), np.asarray(mesh.triangles), process=False))
+        if is_closed_manifold(closed):
+            return closed
+    raise NeurokError(
+        ErrorCode.RECONSTRUCTION_FAILED,
+        "mesh",
+        f"{len(points)} points give no closed surface",
+        "Scan the object from more sides, or use completion `symmetry` or `hull`",
+    )
 
 
 def within_budget(mesh: trimesh.Trimesh, vertex_budget: int) -> trimesh.Trimesh:
