@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from PIL import Image, ImageDraw, ImageFilter, ImageFont
+from numpy.typing import NDArray
+from PIL import Image, ImageChops, ImageDraw, ImageFilter, ImageFont
 
 from neurok_ros.reconstruction.types import Floats
 from neurok_ros.viewing.palette import BACKGROUND, FAINT_INK, INK, Color, displacement_colors
@@ -80,6 +81,19 @@ def arrow(image: Image.Image, tail: Floats, tip: Floats, color: Color, width: fl
     _smooth_polygon(image, outline, color)
 
 
+def outline(image: Image.Image, pixels: Floats, faces: NDArray[np.int32], color: Color, width: int) -> None:
+    """A half transparent line around the image of a mesh, given its vertices' pixels (n, 2)."""
+    fine = 2
+    sheet = Image.new("L", (image.width * fine, image.height * fine))
+    draw = ImageDraw.Draw(sheet)
+    for triangle in pixels[faces].reshape(len(faces), 6) * fine:
+        draw.polygon(triangle.tolist(), fill=255)
+    sheet = sheet.filter(ImageFilter.MaxFilter(5)).filter(ImageFilter.MinFilter(5))
+    ring = ImageChops.subtract(sheet.filter(ImageFilter.MaxFilter(2 * width + 1)), sheet)
+    opacity = ring.resize(image.size, Image.Resampling.BOX).point(lambda level: level * 0.6)
+    image.paste(Image.new("RGB", image.size, color), (0, 0), opacity)
+
+
 def length_unit(largest: float) -> str:
     """The unit that suits lengths up to this many metres: `mm` or `cm`."""
     return "mm" if largest < 0.1 else "cm"
@@ -88,7 +102,7 @@ def length_unit(largest: float) -> str:
 def length(value: float, unit: str) -> str:
     """A length in metres, as text in mm or cm."""
     scaled = value * (1000 if unit == "mm" else 100)
-    return f"{scaled:.1f} {unit}" if 0 < scaled < 10 else f"{scaled:.0f} {unit}"
+    return f"{scaled:.1f} {unit}" if 0.05 <= scaled < 9.95 else f"{scaled:.0f} {unit}"
 
 
 def force(value: float) -> str:

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 PICTURE_ENDINGS = (".png", ".jpg", ".jpeg")
 WIDTH = 1200
 OVERSAMPLE = 2
+SMALLEST_SCALE = 1e-3
+"""Metres: colour never stretches over less, so that rounding does not look like motion."""
 STRIP = 5
 """Moments below the large view of a motion."""
 
@@ -78,7 +80,7 @@ def picture_of_motion(mesh: ReconstructedMesh, motion: PredictedMotion, push: Pu
     motion = drawable(mesh, motion)
     path = output_path(path, PICTURE_ENDINGS)
     scene = PushScene(mesh, motion, push)
-    largest = float(scene.displacements.max())
+    largest = max(float(scene.displacements.max()), SMALLEST_SCALE)
     picture = Image.new("RGB", (WIDTH, 900), BACKGROUND)
     main = telling_frame(motion)
     lettering.paste_softly(picture, _motion_panel(scene, [main], (WIDTH, 640), largest, detailed=True)[0], (0, 44))
@@ -148,6 +150,7 @@ def _motion_panel(
             stage.move_tool(tool, scene.tool_poses[frame])
             stage.cast_shadow(scene.casters(frame))
             panel = stage.picture()
+            lettering.outline(panel, camera.pixels(scene.rest), scene.faces, FAINT_INK, width=2 if detailed else 1)
             scene.draw_force(panel, camera, frame, width=9 if detailed else 4)
             panels.append(panel)
     return panels

@@ -6,19 +6,21 @@ All coordinates are metres in the support frame (z up, the support at z = 0).
 from __future__ import annotations
 
 import os
+import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyvista as pv
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFilter
 
+from neurok_ros.errors import ErrorCode, NeurokError
 from neurok_ros.reconstruction.types import Floats
 from neurok_ros.viewing.frame import vertex_normals
 from neurok_ros.viewing.palette import BACKGROUND, GRID, PATH, TOOL
 
-os.environ.setdefault("VTK_DEFAULT_OPENGL_WINDOW", "vtkEGLRenderWindow")
-import pyvista as pv
+EGL_WINDOW = "vtkEGLRenderWindow"
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -110,10 +112,13 @@ class Stage:
         ground: half the side of the shadow's square about the origin, metres.
         grid: spacing of the support's grid, metres.
         oversample: rendered pixels per picture pixel along each side.
+
+        Raises:
+            NeurokError: INTERNAL where there is no OpenGL.
         """
         self._camera = camera
         width, height = camera.size
-        self._plotter = pv.Plotter(off_screen=True, window_size=(width * oversample, height * oversample), lighting="none")
+        self._plotter = _plotter((width * oversample, height * oversample))
         self._plotter.set_background(BACKGROUND)
         self._plotter.render_window.SetMultiSamples(4)
         self._ground = ground
@@ -147,11 +152,6 @@ class Stage:
         packed = np.column_stack([np.full(len(faces), 3), faces]).ravel()
         ghost = pv.PolyData(vertices, packed)
         self._plotter.add_mesh(ghost, color=(96, 108, 120), opacity=opacity, culling="front", lighting=False)
-        edges = ghost.extract_feature_edges(
-            feature_angle=CREASE, boundary_edges=False, non_manifold_edges=False, manifold_edges=False
-        )
-        if edges.n_cells:
-            self._plotter.add_mesh(edges, color=(96, 108, 120), opacity=0.55, line_width=2, lighting=False)
 
     def add_tool(self, shape: ToolShape, pose: Floats, opacity: float = 1.0) -> Any:
         """Shows the tool at a pose (4, 4); returns its actor, for `move_tool`."""
@@ -268,6 +268,17 @@ def corners(*clouds: Floats) -> Floats:
     stacked = np.concatenate([cloud.reshape(-1, 3) for cloud in clouds])
     low, high = stacked.min(axis=0), stacked.max(axis=0)
     return np.array([[x, y, z] for x in (low[0], high[0]) for y in (low[1], high[1]) for z in (low[2], high[2])])
+
+
+def _plotter(size: tuple[int, int]) -> Any:
+    """An off-screen window through EGL, which needs no display; refused where VTK would crash the process instead."""
+    if sys.platform == "linux":
+        os.environ.setdefault("VTK_DEFAULT_OPENGL_WINDOW", EGL_WINDOW)
+    plotter = pv.Plotter(off_screen=True, window_size=size, lighting="none")
+    if os.environ.get("VTK_DEFAULT_OPENGL_WINDOW") == EGL_WINDOW and type(plotter.render_window).__name__ != EGL_WINDOW:
+        remedy = "Install the Debian packages libegl1 and libgl1; neither a display nor a GPU is needed"
+        raise NeurokError(ErrorCode.INTERNAL, "graphics", "OpenGL cannot be started off screen through EGL", remedy)
+    return plotter
 
 
 def _key_light(camera: Camera) -> Floats:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from dataclasses import replace
@@ -17,6 +18,7 @@ from neurok_ros.prediction.types import PredictedMotion
 from neurok_ros.viewing.gltf import export_glb
 from neurok_ros.viewing.guard import check_mesh, drawable
 from neurok_ros.viewing.pictures import picture_of_motion
+from neurok_ros.viewing.scene import PushScene
 
 
 def spoiled(motion: PredictedMotion, frame: int, value: float) -> PredictedMotion:
@@ -82,9 +84,31 @@ def test_nothing_moving_far_from_the_origin_is_drawn_and_exported(example: Examp
     path = replace(example.push.path, positions=example.push.path.positions + shift)
     push = replace(example.push, path=path)
     picture_of_motion(mesh, still, push, tmp_path / "still.png")
-    assert np.asarray(Image.open(tmp_path / "still.png"))[200:600, 400:800].std() > 10
+    scene = PushScene(mesh, still, push)
+    x, y = scene.camera((1200, 640), fill=0.8).pixels(scene.rest.mean(axis=0))
+    middle = np.asarray(Image.open(tmp_path / "still.png").convert("RGB"))[
+        round(y) + 4 : round(y) + 84, round(x) - 20 : round(x) + 20
+    ]
+    # The pale colour of no displacement everywhere (226 in the light, about 200 in shade), neither background nor dark.
+    assert middle.min() > 120
+    assert middle.max() < 240
     export_glb(mesh, still, push, tmp_path / "still.glb")
     assert (tmp_path / "still.glb").stat().st_size > 1000
+
+
+def test_a_machine_without_opengl_gets_an_error_not_a_crash() -> None:
+    code = (
+        "import numpy as np; from neurok_ros.viewing.stage import Stage, camera_for\n"
+        "try: Stage(camera_for(np.eye(3), 0.0, 0.3, (64, 48)), ground=1.0, grid=0.5)\n"
+        "except Exception as error: print(error.code.name, error)"
+    )
+    without_drivers = {**os.environ, "__EGL_VENDOR_LIBRARY_FILENAMES": "/nonexistent"}
+    without_drivers.pop("DISPLAY", None)
+    root = Path(__file__).parents[2]
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=without_drivers, cwd=root)
+    assert done.returncode == 0
+    assert done.stdout.startswith("INTERNAL graphics")
+    assert "libegl1" in done.stdout
 
 
 def test_viewing_loads_neither_torch_nor_open3d() -> None:
