@@ -1,6 +1,7 @@
 """Small maths that every room shares: numpy, scipy, trimesh and torch, no more."""
 
-from neurok_ros.geometry.lattice import Interpolation, VoxelLattice, build_lattice
+from neurok_ros.geometry.lattice import Interpolation, VoxelLattice
+from neurok_ros.geometry.lattice_building import build_lattice
 from neurok_ros.geometry.lumped_mass import inertia_tensor, match_moments
 from neurok_ros.geometry.sampling import SurfaceSamples, farthest_points, sample_surface
 from neurok_ros.geometry.solids import SolidMoments, solid_moments, solid_parts

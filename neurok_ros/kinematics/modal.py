@@ -4,7 +4,7 @@ Weights as in Benchekroun et al., Fast Complementary Dynamics via Skinning Eigen
 Simplicits, 2024, but with quadratic motions (Mueller et al., Meshless Deformations Based on Shape Matching, 2005) in
 place of affine ones. Affine motions neither let the section of a bent beam contract nor bend it right at a clamp: the tip
 of a square cantilever of slenderness 15, Poisson ratio 0.3, then gives way by 61 % of Euler-Bernoulli's value with 96
-coordinates and 65 % with 144; with quadratic motions by 96 % with 114 coordinates.
+coordinates and 65 % with 144; with quadratic motions by 96 % with 102 coordinates.
 """
 
 from __future__ import annotations
@@ -24,10 +24,15 @@ from neurok_ros.geometry.lattice import CORNERS, VoxelLattice
 
 Floats = NDArray[np.float64]
 
-_DEPENDENT = 1e-2
+_DEPENDENT = 0.05
 """A column of which the others already give all but this part of its mass norm is dropped."""
 _SPLIT = 1e-2
 """Eigenvalues nearer than this (relative) are one multiple eigenvalue, kept or left out as a whole."""
+_LEAST_SHARE = 0.02
+"""An eigenfunction that lives on less than this share of its part's mass (inverse participation ratio) is a burr of the
+reconstructed surface that swings by itself; it is left out, and the burr follows what it grows on."""
+_SPARE = 6
+"""How many such are looked past."""
 _DENSE_BELOW = 100
 """Nodes under which all eigenvectors are computed at once."""
 
@@ -116,7 +121,7 @@ def skinning_modes(lattice: VoxelLattice, modes: int = 4) -> SkinningModes:
         modes: how many weight functions at most; at least one for each part. There are up to 30 coordinates for each.
     """
     parts = len(lattice.moments)
-    found = [_part_eigenfunctions(lattice, part, modes + 1) for part in range(parts)]
+    found = [_part_eigenfunctions(lattice, part, modes + 1 + _SPARE) for part in range(parts)]
     values = np.concatenate([v for v, _ in found])
     part_of = np.repeat(np.arange(parts), [len(v) for v, _ in found])
     first = np.concatenate([np.arange(len(v)) == 0 for v, _ in found])
@@ -179,7 +184,8 @@ def _part_eigenfunctions(lattice: VoxelLattice, part: int, count: int) -> tuple[
     order = np.argsort(values)[:count]
     functions = functions[:, order]
     functions[:, 0] = 1.0
-    return np.maximum(values[order], 0.0), functions
+    widespread = mass @ functions**4 < 1 / _LEAST_SHARE
+    return np.maximum(values[order], 0.0)[widespread], functions[:, widespread]
 
 
 def _laplacian(lattice: VoxelLattice, part: int) -> csc_array:
