@@ -1,0 +1,177 @@
+"""The use case: the motion of a prepared object under a push."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import torch
+
+from neurok_ros.dynamics import Body, Conditions, Frame, Material, simulate
+from neurok_ros.errors import ErrorCode, NeurokError
+from neurok_ros.parameterization import KinematicParameterization
+from neurok_ros.prediction.prepare import PreparedObject
+from neurok_ros.prediction.quality import quality_flags, quality_measures
+from neurok_ros.prediction.types import Fixation, Floats, PhysicalProperties, PredictedMotion, PredictionOptions, Push
+from neurok_ros.prediction.validation import check_options
+from neurok_ros.reconstruction.types import ReconstructedMesh
+
+Progress = Callable[[str, float, float], None]
+"""Called with the stage, its progress from 0 to 1, and the seconds predicted so far."""
+
+BASE_LAYER = 0.08
+"""Fixation.BASE holds everything nearer to the support than this part of the object's height."""
+WORLD_RADIUS = 1.0e3
+"""Metres: a motion that leaves this ball has diverged, whatever the solver says."""
+
+
+def predict(
+    prepared: PreparedObject,
+    push: Push,
+    options: PredictionOptions,
+    on_progress: Progress = lambda stage, progress, predicted_time: None,
+    should_stop: Callable[[], bool] = lambda: False,
+    device: str = "auto",
+) -> PredictedMotion:
+    """Roll out a push on an object.
+
+    Args:
+        prepared: the object.
+        push: in the frame of the object's mesh.
+        options: horizon, frames, fixation; its parameterization was chosen by `prepare`.
+        on_progress: told how far it is, after each frame.
+        should_stop: asked before each integration step.
+        device: `cpu`, `cuda` or `auto`. The steps of rigid and modal parameterizations are many small operations, which a CPU
+            does sooner than a GPU can start them, so `auto` is the CPU for both.
+
+    Returns:
+        The motion. If it diverges, the frames up to the failure, with `flags["diverged"]`.
+
+    Raises:
+        NeurokError: INVALID_PUSH, INVALID_OPTIONS, CANCELED (should_stop returned true), OUT_OF_MEMORY, DIVERGED (no frame
+            but the first could be found).
+    """
+    check_options(options)
+    started = time.perf_counter()
+    try:
+        motion = _predict_on(_device(device), prepared, push, options, on_progress, should_stop)
+    except torch.OutOfMemoryError:
+        on_progress("simulating", 0.0, 0.0)
+        motion = _predict_on(torch.device("cpu"), prepared, push, options, on_progress, should_stop)
+        motion = replace(motion, parameterization_reason=f"{motion.parameterization_reason}; on the CPU, GPU memory ran out")
+    motion.timings_ms["simulating"] = 1e3 * (time.perf_counter() - started)
+    return motion
+
+
+def fixed_region(mesh: ReconstructedMesh, options: PredictionOptions, points: Floats) -> np.ndarray:
+    """Indices (a,) of the points (n, 3), metres, that the options hold in place.
+
+    Raises:
+        NeurokError: INVALID_OPTIONS, if a box is given that holds nothing.
+    """
+    if options.fixation is Fixation.FREE:
+        return np.empty(0, np.int64)
+    if options.fixation is Fixation.BASE:
+        heights = points @ mesh.support[:3]
+        return np.flatnonzero(heights - heights.min() <= BASE_LAYER * np.ptp(heights))
+    assert options.fixed_box is not None
+    lower, upper = (np.asarray(corner) for corner in options.fixed_box)
+    held = np.flatnonzero(((points >= lower) & (points <= upper)).all(axis=1))
+    if not len(held):
+        problem = f"no part of the object lies between {tuple(lower)} and {tuple(upper)}"
+        raise NeurokError(ErrorCode.INVALID_OPTIONS, "fixed_box", problem, "Give a box, in the planning frame, around a part of it")
+    return held
+
+
+def _device(name: str) -> torch.device:
+    if name in ("auto", "cpu"):
+        return torch.device("cpu")
+    if name == "cuda" and torch.cuda.is_available():
+        return torch.device("cuda")
+    problem = "this machine has no CUDA device" if name == "cuda" else f"'{name}' is unknown"
+    raise NeurokError(ErrorCode.INVALID_OPTIONS, "device", problem, "Use auto or cpu")
+
+
+def _predict_on(
+    device: torch.device,
+    prepared: PreparedObject,
+    push: Push,
+    options: PredictionOptions,
+    on_progress: Progress,
+    should_stop: Callable[[], bool],
+) -> PredictedMotion:
+    body = _body(prepared, device)
+    outline = prepared.kinematics.at(torch.from_numpy(prepared.mesh.vertices).to(device))
+    times = np.arange(round(options.horizon * options.frame_rate) + 1) / options.frame_rate
+    frames: list[Frame] = []
+    vertices: list[Floats] = []
+    for frame in simulate(body, _conditions(prepared, push, options, device), times.tolist(), should_stop=should_stop):
+        shape = _positions(outline, frame)
+        if frame.diverged or not np.abs(shape).max(initial=0.0) < WORLD_RADIUS:
+            break
+        frames.append(frame)
+        vertices.append(shape)
+        on_progress("simulating", len(frames) / len(times), frame.time)
+    if should_stop():
+        raise NeurokError(ErrorCode.CANCELED, "goal", "the prediction was stopped", "Send the goal again")
+    if len(frames) < 2:
+        problem = "the motion could not be followed beyond its first frame"
+        raise NeurokError(ErrorCode.DIVERGED, "push", problem, "Push more slowly, or use a softer or denser object")
+    return _motion(prepared, frames, np.stack(vertices), complete=len(frames) == len(times))
+
+
+def _positions(outline: KinematicParameterization, frame: Frame) -> Floats:
+    with torch.no_grad():
+        return np.asarray(outline.positions(frame.q).cpu().numpy())
+
+
+def _body(prepared: PreparedObject, device: torch.device) -> Body:
+    particles = prepared.particles
+    contact = torch.arange(particles.nodes, len(particles.points), device=device)
+    elastic = prepared.kinematics.name != "rigid"
+    return Body(
+        kinematics=prepared.kinematics.at(particles.points.to(device)),
+        masses=prepared.properties.density * particles.volumes.to(device),
+        contact=contact,
+        contact_areas=torch.from_numpy(prepared.surface.areas).to(device),
+        material=_material(prepared.properties),
+        strain=particles.sites.to(device) if elastic else None,
+    )
+
+
+def _material(properties: PhysicalProperties) -> Material:
+    return Material(properties.youngs_modulus, properties.poisson_ratio, properties.damping, properties.friction)
+
+
+def _conditions(prepared: PreparedObject, push: Push, options: PredictionOptions, device: torch.device) -> Conditions:
+    nx, ny, nz, offset = (float(value) for value in prepared.mesh.support)
+    anchors = fixed_region(prepared.mesh, options, prepared.lattice.nodes)
+    return Conditions(
+        gravity=(-options.gravity * nx, -options.gravity * ny, -options.gravity * nz),
+        support=(nx, ny, nz, offset),
+        tool=push.tool,
+        path=push.path,
+        force_limit=push.force_limit,
+        anchors=torch.from_numpy(anchors).to(device),
+    )
+
+
+def _motion(prepared: PreparedObject, frames: list[Frame], vertices: Floats, complete: bool) -> PredictedMotion:
+    displacement = np.linalg.norm(vertices - prepared.mesh.vertices, axis=2).max(axis=1)
+    measures = quality_measures(prepared, frames, displacement)
+    return PredictedMotion(
+        times=np.array([frame.time for frame in frames]),
+        vertices=vertices.astype(np.float32),
+        tool_poses=np.stack([frame.tool_pose for frame in frames if frame.tool_pose is not None]),
+        contact_force=np.stack([frame.tool_force for frame in frames]),
+        penetration=np.array([frame.penetration for frame in frames]),
+        displacement=displacement,
+        parameterization=prepared.kinematics.name,
+        parameterization_reason=prepared.reason,
+        flags=quality_flags(measures, frames, complete),
+        measures=measures,
+    )
+
+

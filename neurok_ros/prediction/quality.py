@@ -1,0 +1,82 @@
+"""What a prediction knows of its own quality: numbers, and the warnings that follow from them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from neurok_ros.dynamics import Frame
+from neurok_ros.prediction.prepare import PreparedObject
+from neurok_ros.prediction.types import Floats
+
+PENETRATION_SHARE = 0.03
+"""Of the object's size: a tool deeper than this in the object is a contact that the solver did not hold."""
+TIPPED_DEGREES = 45.0
+LARGE_STRAIN = 0.5
+"""A local stretch or compression beyond this is outside of what a scan-based material model can be trusted for."""
+OBSERVED_SHARE = 0.3
+"""Of the surface: below this the shape is mostly a guess."""
+
+
+def quality_measures(prepared: PreparedObject, frames: Sequence[Frame], displacement: Floats) -> dict[str, float]:
+    """The numbers behind the flags, over all frames; the unit stands at the end of each name."""
+    forces = [float(np.linalg.norm(frame.tool_force)) for frame in frames]
+    return {
+        "object_size_m": _size(prepared),
+        "mass_kg": prepared.properties.density * prepared.lattice.volume,
+        "max_displacement_m": float(displacement.max()),
+        "max_tool_force_n": max(forces),
+        "max_penetration_m": max(frame.penetration for frame in frames),
+        "max_support_penetration_m": max(frame.support_penetration for frame in frames),
+        "max_tilt_deg": max(_tilt(prepared, frame) for frame in frames),
+        "max_strain": max(_largest_strain(prepared, frame) for frame in frames),
+        "final_kinetic_energy_j": frames[-1].kinetic_energy,
+        "max_strain_energy_j": max(frame.strain_energy for frame in frames),
+        "solver_residual_m": max(frame.residual for frame in frames),
+        "observed_share": float(prepared.mesh.observed.mean()),
+    }
+
+
+def quality_flags(measures: dict[str, float], frames: Sequence[Frame], complete: bool) -> dict[str, bool]:
+    """The warnings; true is a warning.
+
+    Args:
+        measures: from `quality_measures`.
+        frames: the rollout.
+        complete: whether it reached its horizon.
+    """
+    return {
+        "diverged": not complete,
+        "not_converged": not all(frame.converged for frame in frames),
+        "penetrating": measures["max_penetration_m"] > PENETRATION_SHARE * measures["object_size_m"],
+        "large_strain": measures["max_strain"] > LARGE_STRAIN,
+        "tipped": measures["max_tilt_deg"] > TIPPED_DEGREES,
+        "force_limited": any(frame.force_limited for frame in frames),
+        "never_touched": measures["max_tool_force_n"] == 0.0,
+        "still_moving": measures["final_kinetic_energy_j"] > 0.5 * measures["mass_kg"] * 0.02**2,
+        "mostly_guessed": measures["observed_share"] < OBSERVED_SHARE,
+    }
+
+
+def _size(prepared: PreparedObject) -> float:
+    return float(np.ptp(prepared.mesh.vertices, axis=0).max())
+
+
+def _tilt(prepared: PreparedObject, frame: Frame) -> float:
+    """Degrees between the support's normal and the object's own upward axis, by the best rotation of its mass (Kabsch)."""
+    nodes = prepared.particles.nodes
+    masses = prepared.lattice.node_volumes
+    rest = prepared.lattice.nodes
+    now = frame.positions[:nodes].cpu().numpy()
+    covariance = (masses[:, None] * (now - masses @ now / masses.sum())).T @ (rest - masses @ rest / masses.sum())
+    left, _, right = np.linalg.svd(covariance)
+    rotation = left @ np.diag([1.0, 1.0, np.linalg.det(left @ right)]) @ right
+    up = prepared.mesh.support[:3]
+    return float(np.degrees(np.arccos(np.clip(up @ rotation @ up, -1.0, 1.0))))
+
+
+def _largest_strain(prepared: PreparedObject, frame: Frame) -> float:
+    """The largest |principal stretch - 1| over all strain sites."""
+    gradients = prepared.particles.sites.deformation_gradients(frame.positions.cpu())
+    return float(np.abs(np.linalg.svd(gradients.numpy(), compute_uv=False) - 1.0).max())
