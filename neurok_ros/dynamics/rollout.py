@@ -25,9 +25,8 @@ NEAR = 0.01
 START_DEPTH_LIMIT = 0.01
 """Metres: a push that starts deeper inside the object than this is refused."""
 SHOCK_SPEED = 0.02
-"""m/s: a particle that meets an obstacle faster than this makes a shock ..."""
-SHOCK_STEPS = 3
-"""... and this many steps are backward Euler: BDF2 would extrapolate the approach into a rebound."""
+"""m/s: a particle that goes into an obstacle faster than this makes a shock. From there on steps are backward Euler, as BDF2 would
+extrapolate the approach into a rebound, until accelerations change a velocity by no more than this from step to step."""
 FORCE_TOLERANCE = 0.02
 """Relative: by how much a tool may exceed its force limit."""
 FORCE_MARGIN = 0.1
@@ -171,7 +170,8 @@ class _Rollout:
         self._clock = 0.0
         self._clock_rate, self._at_limit = 1.0, False
         self._scheme = Scheme.START
-        self._shock_steps_left = 0
+        self._in_shock = False
+        self._acceleration = torch.zeros_like(self._x0)
         self._last: tuple[StepProblem, Solution] | None = None
         self._tally = _Tally()
 
@@ -273,11 +273,8 @@ class _Rollout:
 
     @torch.no_grad()
     def _choose_scheme(self, step: float) -> Scheme:
-        if self._shock_ahead(step):
-            self._shock_steps_left = SHOCK_STEPS
-        if self._shock_steps_left > 0:
-            return Scheme.BDF1
-        return self._scheme
+        self._in_shock |= self._shock_ahead(step)
+        return Scheme.BDF1 if self._in_shock else self._scheme
 
     def _shock_ahead(self, step: float) -> bool:
         past, obstacles = self._history, self._obstacles
@@ -294,7 +291,7 @@ class _Rollout:
             if tool_gaps is not None and tool_ahead is not None:
                 pairs.append((tool_gaps[0], tool_ahead[0]))
         fast = SHOCK_SPEED * step
-        return any(bool(((gap >= 0.0) & (then < 0.0) & (gap - then > fast)).any()) for gap, then in pairs)
+        return any(bool(((then < 0.0) & (gap - then > fast)).any()) for gap, then in pairs)
 
     def _held_to_force_limit(self, step: float, scheme: Scheme) -> tuple[StepProblem, Solution, float]:
         """Solve a step, with the tool advanced as far as its force limit lets it."""
@@ -374,7 +371,10 @@ class _Rollout:
         self._time += problem.discretisation.step
         self._clock = clock
         self._scheme = Scheme.BDF2
-        self._shock_steps_left = max(0, self._shock_steps_left - 1)
+        acceleration = (self._history.v - past.v) / problem.discretisation.step
+        jolt = float((acceleration - self._acceleration).norm(dim=1).max()) * problem.discretisation.step
+        self._in_shock &= end.contacts is not None and jolt > SHOCK_SPEED
+        self._acceleration = acceleration
         self._last = problem, solution
         self._tally.iterations += solution.iterations
         self._tally.residual = max(self._tally.residual, solution.residual)
