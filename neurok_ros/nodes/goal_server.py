@@ -32,6 +32,8 @@ RESULT_GRACE = 60.0
 """Seconds that a result is kept beyond the longest goal."""
 FEEDBACK_PERIOD = 0.05
 """Seconds between two feedback messages of one stage."""
+FAREWELL = 0.3
+"""Seconds between the end of the last goal and the end of the server, in which results are sent and received."""
 CANCELING_PAUSE, CANCELING_TIMEOUT = 0.001, 2.0
 
 
@@ -106,7 +108,8 @@ class GoalServer:
             return self._changed.wait_for(lambda: not self._jobs, timeout)
 
     def destroy(self) -> None:
-        """Takes the action away."""
+        """Takes the action away, a moment after the last goal has ended: rclpy sends its result after it has been returned."""
+        time.sleep(FAREWELL)
         self._server.destroy()
 
     def _consider(self, goal: Goal) -> GoalResponse:

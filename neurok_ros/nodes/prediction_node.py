@@ -6,7 +6,6 @@ import functools
 import signal
 import sys
 import threading
-import time
 import traceback
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -25,8 +24,6 @@ from neurok_ros.nodes.session import Session
 SUCCESS, FAILURE = TransitionCallbackReturn.SUCCESS, TransitionCallbackReturn.FAILURE
 EXECUTOR_THREADS = 48
 """More than can ever wait at once (every goal in line has one); they are only made when needed."""
-FAREWELL = 0.3
-"""Seconds between the last messages and the end of the middleware, which would drop them."""
 
 Transition = Callable[["PredictionNode", Any], None]
 
@@ -57,16 +54,18 @@ class PredictionNode(LifecycleNode):  # type: ignore[misc]
         super().__init__("neurok")
         declare_parameters(self)
         self._session: Session | None = None
+        self._finalized = False
         self.autostart = read_parameters(self).autostart
         self.add_on_set_parameters_callback(self._validate)
 
     def bring_up(self) -> bool:
         """Configures and activates; true where both succeeded."""
-        return self.trigger_configure() == SUCCESS and self.trigger_activate() == SUCCESS
+        return bool(self.trigger_configure() == SUCCESS and self.trigger_activate() == SUCCESS)
 
     def bring_down(self) -> None:
         """Ends goals with a code, joins threads and processes, whatever state the node is in."""
-        self._close()
+        if not self._finalized:
+            self.trigger_shutdown()
 
     @_transition
     def on_configure(self, _state: Any) -> None:
@@ -91,6 +90,7 @@ class PredictionNode(LifecycleNode):  # type: ignore[misc]
     @_transition
     def on_shutdown(self, _state: Any) -> None:
         """Takes everything away, active or not."""
+        self._finalized = True
         self._close()
 
     @_transition
@@ -135,7 +135,6 @@ def main(args: list[str] | None = None) -> int:
     if started:
         stop.wait()
     node.bring_down()
-    time.sleep(FAREWELL)
     stop.set()
     executor.wake()
     spinner.join()

@@ -43,6 +43,7 @@ T = TypeVar("T")
 GOALS_END_WITHIN = 10.0
 """Seconds that deactivation waits for goals to end; each needs one integration step or one look at `should_stop`."""
 DIAGNOSTICS_PERIOD = 1.0
+MEGABYTE = 2**20
 LATCHED = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 
 
@@ -73,7 +74,7 @@ class Session:
         parameters = read_parameters(node)
         self._thread = ComputeThread()
         stack.callback(self._thread.close, GOALS_END_WITHIN)
-        self._worker = ReconstructionWorker(memory_limit_mb=parameters.reconstruction_memory_mb)
+        self._worker = ReconstructionWorker(parameters.reconstruction_memory_mb * MEGABYTE)
         self._worker.start()
         stack.callback(self._worker.close)
         self._transforms = Transforms(node, parameters.static_pose())
@@ -161,7 +162,9 @@ class Session:
         self._incompatible_qos = ""
 
     def close(self) -> None:
-        """Takes everything away again, in the reverse order."""
+        """Takes everything away again, in the reverse order; goals that are not answered yet end with NODE_INACTIVE."""
+        if self._active:
+            self.deactivate()
         self._resources.close()
 
     # --- clouds and time --------------------------------------------------------------------------------------
