@@ -34,7 +34,7 @@ def possible_surface(points: Floats, views: Sequence[View], symmetry: Symmetry |
     Returns:
         (k, 3) points, (k, 3) unit normals that point outwards, and the size of the field's cells in metres.
     """
-    known = np.concatenate([points, *(symmetry.images(points) if symmetry else [])])
+    known = points if symmetry is None else np.concatenate([points, *symmetry.images(points)])
     bound = np.concatenate([known, known * (1.0, 1.0, 0.0), points + (0.0, 0.0, MIN_THICKNESS - points[:, 2].max())])
     lower, upper = bound.min(axis=0), bound.max(axis=0)
     cell = max(LEAST_CELL, float(np.prod(upper - lower + 6 * LEAST_CELL) / MAX_CELLS) ** (1 / 3))
@@ -54,30 +54,40 @@ def _field(cells: Floats, bound: Floats, views: Sequence[View], symmetry: Symmet
     near = np.flatnonzero(field < band)
     seen[near] = free_depth(cells[near], views)
     field = np.maximum(field, seen)
+    skin = _outside_skin(cells, views)
     if symmetry is not None:
         near = np.flatnonzero(field < band)
-        mirrored = np.max([free_depth(image, views) for image in symmetry.images(cells[near])], axis=0)
+        images = symmetry.images(cells[near])
+        mirrored = np.max([free_depth(image, views) for image in images], axis=0)
+        mirrored_skin = np.min([_outside_skin(image, views) for image in images], axis=0)
         field[near] = np.maximum(field[near], mirrored)
-    skin = np.min([view.outside_skin(cells, MIN_THICKNESS) for view in views], axis=0)
-    return np.maximum(np.minimum(field, skin), -cells[:, 2])
+        skin[near] = np.minimum(skin[near], np.maximum(mirrored_skin, seen[near]))
+    solid: Floats = np.maximum(np.minimum(field, skin), -cells[:, 2])
+    return solid
+
+
+def _outside_skin(points: Floats, views: Sequence[View]) -> Floats:
+    skin: Floats = np.min([view.outside_skin(points, MIN_THICKNESS) for view in views], axis=0)
+    return skin
 
 
 def _hull_distance(cells: Floats, bound: Floats) -> Floats:
     """(m,) metres outside the convex hull of points (n, 3); a little thickened where they lie in a plane."""
-    thick = np.concatenate([bound + offset for offset in (-0.5 * MIN_THICKNESS * np.eye(3)).tolist() + [[0.0, 0.0, 0.0]]])
+    thick = np.concatenate([bound + offset for offset in (*(-0.5 * MIN_THICKNESS * np.eye(3)), np.zeros(3))])
     try:
         corners = thick[ConvexHull(thick).vertices]
         hull = ConvexHull(corners[:: max(1, len(corners) // HULL_POINTS)])
     except QhullError:
         return np.full(len(cells), -np.inf)
     planes = np.unique(hull.equations.round(6), axis=0)
-    parts = [(part @ planes[:, :3].T + planes[:, 3]).max(axis=1) for part in np.array_split(cells, max(1, len(cells) // 10_000))]
-    return np.concatenate(parts)
+    chunks = np.array_split(cells, max(1, len(cells) // 10_000))
+    distances: Floats = np.concatenate([(chunk @ planes[:, :3].T + planes[:, 3]).max(axis=1) for chunk in chunks])
+    return distances
 
 
 def _crossings(field: Floats, cell: float) -> tuple[Floats, Floats]:
     """Points where the field changes sign along the grid's edges, and unit normals there; origin at cell (0, 0, 0)."""
-    gradient = np.stack(np.gradient(field), axis=-1)
+    gradient = np.stack([np.gradient(field, axis=axis) for axis in range(3)], axis=-1)
     points, normals = [], []
     for axis in range(3):
         first = np.moveaxis(field, axis, 0)[:-1]

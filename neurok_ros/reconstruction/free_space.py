@@ -25,6 +25,13 @@ def point_spacing(points: Floats) -> float:
     distances = cKDTree(points).query(points, k=2)[0][:, 1]
     return max(float(np.median(distances)), 1e-3)
 
+OCCLUSION_PIXELS = 2.0
+"""What else was seen hides what is farther than it by this many pixel widths."""
+SHADOW_PIXELS = 6
+"""Width of the band without data beside a nearer thing."""
+SEEN_THROUGH = 0.1
+"""A gap in the object is a hole if something else was seen in this share of it."""
+
 
 @dataclass(frozen=True)
 class View:
@@ -64,23 +71,24 @@ class View:
         columns = (local[:, 0] / forward - self.corner[0]) / self.pixel
         rows = (local[:, 1] / forward - self.corner[1]) / self.pixel
 
-        def look(image: Floats, order: int) -> Floats:
-            values: Floats = ndimage.map_coordinates(image, [rows, columns], order=order, mode="nearest")
-            return values
+        width = self.pixel * ranges
+        at = [rows, columns]
+        behind: Floats = ranges - ndimage.map_coordinates(self.depth, at, order=1, mode="nearest")
+        beside: Floats = width * ndimage.map_coordinates(self.outline, at, order=1, mode="nearest")
+        occluder: Floats = ndimage.map_coordinates(self.occluder, at, order=0, mode="constant", cval=np.inf)
+        return behind, beside, ranges - occluder - OCCLUSION_PIXELS * width
 
-        return ranges - look(self.depth, 1), look(self.outline, 1) * self.pixel * ranges, ranges - look(self.occluder, 0)
 
-
-def views_of(points: Floats, viewpoints: Floats, occluders: Floats | None) -> list[View]:
+def views_of(points: Floats, viewpoints: Floats, surroundings: Floats | None) -> list[View]:
     """A view from each place (at most MAX_VIEWS, those with most points) that points (n, 3) were seen from."""
     _, owner, counts = np.unique(np.round(viewpoints / SAME_PLACE), axis=0, return_inverse=True, return_counts=True)
     owner = owner.reshape(-1)
     spacing = point_spacing(points)
     chosen = [place for place in np.argsort(-counts)[:MAX_VIEWS] if counts[place] >= 0.1 * counts.max()]
-    return [_view(points[owner == place], viewpoints[owner == place].mean(axis=0), occluders, spacing) for place in chosen]
+    return [_view(points[owner == place], viewpoints[owner == place].mean(axis=0), surroundings, spacing) for place in chosen]
 
 
-def _view(points: Floats, origin: Floats, occluders: Floats | None, spacing: float) -> View:
+def _view(points: Floats, origin: Floats, surroundings: Floats | None, spacing: float) -> View:
     axes = _looking_at(points.mean(axis=0) - origin)
     image, ranges = _project(points, origin, axes)
     pixel = PIXEL_SPACINGS * spacing / float(np.median(ranges))
@@ -89,13 +97,23 @@ def _view(points: Floats, origin: Floats, occluders: Floats | None, spacing: flo
     shape = (int(height), int(width))
     depth = _rasterize(image, ranges, corner, pixel, shape)
     solid = np.isfinite(depth)
-    mask = ndimage.binary_closing(solid, iterations=2)
+    around = np.full(shape, np.nan)
+    if surroundings is not None and len(surroundings):
+        around = _depth_around(surroundings, origin, axes, corner, pixel, shape)
+    mask = _outline_mask(solid, np.isfinite(around))
     nearest = ndimage.distance_transform_edt(~solid, return_distances=False, return_indices=True)
     outline = ndimage.distance_transform_edt(~mask) - ndimage.distance_transform_edt(mask)
-    blocked = np.full(shape, np.inf)
-    if occluders is not None and len(occluders):
-        blocked = _occlusion(occluders, origin, axes, corner, pixel, shape)
-    return View(origin, axes, corner, pixel, depth[tuple(nearest)], outline, blocked)
+    occluder = _grown(np.nan_to_num(around, nan=np.inf), ~mask)
+    return View(origin, axes, corner, pixel, depth[tuple(nearest)], outline, occluder)
+
+
+def _outline_mask(solid: NDArray[np.bool_], around: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """The object's pixels; gaps between them count as the object (glossy spots) unless something was seen through them."""
+    closed = ndimage.binary_closing(solid, iterations=2)
+    gaps, count = ndimage.label(ndimage.binary_fill_holes(closed) & ~closed)
+    seen_through = ndimage.mean(around, gaps, np.arange(1, count + 1)) > SEEN_THROUGH
+    mask: NDArray[np.bool_] = closed | np.append(False, ~seen_through)[gaps]
+    return mask
 
 
 def _looking_at(direction: Floats) -> Floats:
@@ -122,11 +140,16 @@ def _rasterize(image: Floats, ranges: Floats, corner: Floats, pixel: float, shap
     return np.where(counts > 0, totals / np.maximum(counts, 1), np.nan).reshape(shape)
 
 
-def _occlusion(
-    occluders: Floats, origin: Floats, axes: Floats, corner: Floats, pixel: float, shape: tuple[int, int]
-) -> NDArray[np.float64]:
-    in_front = (occluders - origin) @ axes[2] > 0
-    image, ranges = _project(occluders[in_front], origin, axes)
+def _grown(occluder: Floats, allowed: NDArray[np.bool_]) -> Floats:
+    """Depths (h, w) grown into allowed pixels without any, where the camera's projector was shadowed by the nearer thing."""
+    nearest: Floats = ndimage.grey_erosion(occluder, size=2 * SHADOW_PIXELS + 1)
+    return np.where(allowed & ~np.isfinite(occluder), nearest, occluder)
+
+
+def _depth_around(points: Floats, origin: Floats, axes: Floats, corner: Floats, pixel: float, shape: tuple[int, int]) -> Floats:
+    """(h, w) metres to what else was seen, small gaps closed by the nearer neighbour; NaN where nothing was."""
+    in_front = (points - origin) @ axes[2] > 0
+    image, ranges = _project(points[in_front], origin, axes)
     depth = _rasterize(image, ranges, corner, pixel, shape)
-    closed: Floats = ndimage.grey_closing(np.where(np.isfinite(depth), -depth, -np.inf), size=3)
-    return -closed
+    closed: Floats = -ndimage.grey_closing(np.where(np.isfinite(depth), -depth, -np.inf), size=3)
+    return np.where(np.isfinite(closed), closed, np.nan)

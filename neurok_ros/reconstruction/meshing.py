@@ -18,7 +18,6 @@ Why symmetry first: see docs/results/perception.json, `synthetic`, for the volum
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -53,20 +52,20 @@ class _Frame:
     origin: Floats
 
     def to(self, points: Floats) -> Floats:
-        return (points - self.origin) @ self.rotation.T
+        moved: Floats = (points - self.origin) @ self.rotation.T
+        return moved
 
     def back(self, points: Floats) -> Floats:
         restored: Floats = points @ self.rotation + self.origin
         return restored
 
 
-def reconstruct(obj: SegmentedObject, options: MeshOptions, on_step: Callable[[str], None] = lambda step: None) -> ReconstructedMesh:
+def reconstruct(obj: SegmentedObject, options: MeshOptions) -> ReconstructedMesh:
     """Close an object seen from one or more sides.
 
     Args:
         obj: the object's points, metres, in any frame.
         options: see MeshOptions.
-        on_step: called with the name of each step as it begins.
 
     Returns:
         A mesh in the same frame: one piece, every edge with two faces, outward oriented, within the vertex budget, above
@@ -76,7 +75,7 @@ def reconstruct(obj: SegmentedObject, options: MeshOptions, on_step: Callable[[s
         NeurokError: TOO_FEW_POINTS with the count, RECONSTRUCTION_FAILED, INVALID_OPTIONS.
     """
     _check(options)
-    timer = _Timer(on_step)
+    timer = _Timer()
     timer.start("cleaning")
     rows = _clean(obj)
     frame = _frame(obj, rows)
@@ -85,7 +84,8 @@ def reconstruct(obj: SegmentedObject, options: MeshOptions, on_step: Callable[[s
     if points[:, 2].max() < MIN_THICKNESS:
         points[:, 2] = MIN_THICKNESS
     timer.start("completing")
-    shape = _complete(points, viewpoints, obj, frame, options.completion)
+    surroundings = None if obj.surroundings is None else frame.to(obj.surroundings)
+    shape = _complete(points, viewpoints, surroundings, options.completion)
     timer.start("meshing")
     closed = surface.poisson(shape.points, shape.normals, point_spacing(points), options.poisson_depth)
     timer.start("decimating")
@@ -95,7 +95,7 @@ def reconstruct(obj: SegmentedObject, options: MeshOptions, on_step: Callable[[s
     vertices[:, 2] = np.maximum(vertices[:, 2], 0.0)
     timer.start("colouring")
     distance, _ = cKDTree(points).query(vertices)
-    colors = None if obj.colors is None else obj.colors[rows][shape.origin][cKDTree(shape.points[: len(shape.origin)]).query(vertices)[1]]
+    colors = None if obj.colors is None else _colors(vertices, shape, obj.colors[rows])
     return ReconstructedMesh(
         vertices=frame.back(vertices),
         faces=np.asarray(mesh.faces, dtype=np.int32),
@@ -107,11 +107,17 @@ def reconstruct(obj: SegmentedObject, options: MeshOptions, on_step: Callable[[s
     )
 
 
+def _colors(vertices: Floats, shape: _OrientedPoints, observed: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """(n, 3) the colour of the observed or mirrored point nearest to each vertex."""
+    _, nearest = cKDTree(shape.points[: len(shape.origin)]).query(vertices)
+    colors: NDArray[np.uint8] = observed[shape.origin[nearest]]
+    return colors
+
+
 class _Timer:
     """Milliseconds per step."""
 
-    def __init__(self, on_step: Callable[[str], None]) -> None:
-        self._on_step = on_step
+    def __init__(self) -> None:
         self._times: dict[str, float] = {}
         self._step = ""
         self._since = 0.0
@@ -119,7 +125,6 @@ class _Timer:
     def start(self, step: str) -> None:
         self.stop()
         self._step, self._since = step, time.perf_counter()
-        self._on_step(step)
 
     def stop(self) -> dict[str, float]:
         if self._step:
@@ -139,7 +144,8 @@ class _OrientedPoints:
 
 def _check(options: MeshOptions) -> None:
     if options.completion not in COMPLETIONS:
-        raise NeurokError(ErrorCode.INVALID_OPTIONS, "completion", f"{options.completion!r} is unknown", f"Use one of {COMPLETIONS}")
+        problem = f"{options.completion!r} is unknown"
+        raise NeurokError(ErrorCode.INVALID_OPTIONS, "completion", problem, f"Use one of {COMPLETIONS}")
     if options.vertex_budget < 50:
         raise NeurokError(ErrorCode.INVALID_OPTIONS, "vertex_budget", f"is {options.vertex_budget}", "Allow at least 50 vertices")
     if not surface.MIN_DEPTH <= options.poisson_depth <= surface.MAX_DEPTH:
@@ -171,14 +177,14 @@ def _frame(obj: SegmentedObject, rows: NDArray[np.int64]) -> _Frame:
     return _Frame(np.stack([side, np.cross(up, side), up]), middle - (middle @ up + obj.support[3]) * up)
 
 
-def _complete(points: Floats, viewpoints: Floats, obj: SegmentedObject, frame: _Frame, completion: str) -> _OrientedPoints:
+def _complete(points: Floats, viewpoints: Floats, surroundings: Floats | None, completion: str) -> _OrientedPoints:
     spacing = point_spacing(points)
     normals = surface.normals_towards(points, viewpoints, NORMAL_SPACINGS * spacing)
     itself = np.arange(len(points))
     if completion == "none":
         return _OrientedPoints(points, normals, itself, completion)
     with_foot, foot_viewpoints = _with_foot(points, viewpoints, spacing)
-    views = views_of(with_foot, foot_viewpoints, None if obj.occluders is None else frame.to(obj.occluders))
+    views = views_of(with_foot, foot_viewpoints, surroundings)
     symmetry = find_symmetry(with_foot, views, NOISE_SPACINGS * spacing) if completion == "symmetry" else None
     known, known_normals, origin = points, normals, itself
     if symmetry is not None:

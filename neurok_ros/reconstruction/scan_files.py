@@ -36,7 +36,7 @@ def read_scan(path: Path, topic: str | None = None, index: int = 0) -> Scan:
         raise _failed("path", f"{path} does not exist", "Check the path")
     suffix = path.suffix.lower()
     try:
-        if path.is_dir() or suffix in BAG_SUFFIXES:
+        if _is_bag(path):
             return _read_bag(path, topic, index)
         if suffix == ".pcd":
             decoded, viewpoint = decode_pcd(path.read_bytes())
@@ -95,7 +95,25 @@ def _read_ply(path: Path) -> Scan:
     )
 
 
+def read_raw_cloud(path: Path, topic: str | None = None, index: int = 0) -> bytes | None:
+    """The bytes of a ROS 2 bag's PointCloud2 as they were recorded (CDR); None where the file is something else.
+
+    Raises:
+        NeurokError: FILE_FAILED, as `read_scan`.
+    """
+    is_ros2_bag = _is_bag(path) and path.suffix.lower() != ".bag"
+    return _bag_message(path, topic, index)[0] if is_ros2_bag else None
+
+
+def _is_bag(path: Path) -> bool:
+    return path.is_dir() or path.suffix.lower() in BAG_SUFFIXES
+
+
 def _read_bag(path: Path, topic: str | None, index: int) -> Scan:
+    return _message_scan(_bag_message(path, topic, index)[1])
+
+
+def _bag_message(path: Path, topic: str | None, index: int) -> tuple[bytes, Any]:
     from rosbags.highlevel import AnyReader, AnyReaderError
     from rosbags.typesys import Stores, get_typestore
 
@@ -107,7 +125,7 @@ def _read_bag(path: Path, topic: str | None, index: int) -> Scan:
             connections = [each for each in connections if each.topic == chosen]
             for number, (connection, _, raw) in enumerate(reader.messages(connections=connections)):
                 if number == index:
-                    return _message_scan(reader.deserialize(raw, connection.msgtype))
+                    return bytes(raw), reader.deserialize(raw, connection.msgtype)
     except AnyReaderError as error:
         raise _failed("path", f"{path} cannot be read as a bag ({error})", "Check it with `ros2 bag info`") from error
     raise _failed("index", f"{index} is beyond the last PointCloud2 on {chosen}", "Give a smaller index")

@@ -60,7 +60,7 @@ def segment(scan: Scan, options: SegmentationOptions) -> list[SegmentedObject]:
     foot = _foot_height(heights, options)
     candidates = kept[(heights > foot) & (heights < MAX_OBJECT_HEIGHT)]
     owners = _owners(scan.points[candidates], [scan.points[rows[part]] for part in parts], options.voxel)
-    return [_object(scan, candidates[owners == number], support, options.voxel) for number in range(len(parts))]
+    return [_object(scan, candidates[owners == number], kept, rows, support, options) for number in range(len(parts))]
 
 
 def select(objects: list[SegmentedObject], scan: Scan, selection: ObjectSelection) -> SegmentedObject:
@@ -129,6 +129,9 @@ def _parts(points: Floats, viewpoints: Floats, support: Support, options: Segmen
     for cluster in clusters:
         if len(cluster) < options.min_points:
             break
+        if not options.split_touching:
+            parts.append(cluster)
+            continue
         cut = split_at_grooves(
             points[cluster],
             viewpoints[cluster],
@@ -157,12 +160,49 @@ def _owners(points: Floats, objects: list[Floats], voxel: float) -> NDArray[np.i
     return np.where(np.isfinite(distances), np.append(numbers, -1)[nearest], -1)
 
 
-def _object(scan: Scan, source: NDArray[np.int64], support: Support, voxel: float) -> SegmentedObject:
-    thin = source[voxel_representatives(scan.points[source], voxel)[0]]
+def _object(
+    scan: Scan,
+    source: NDArray[np.int64],
+    kept: NDArray[np.int64],
+    above: NDArray[np.int64],
+    support: Support,
+    options: SegmentationOptions,
+) -> SegmentedObject:
+    """The object with the points `source`, among everything `kept` and everything `above` the support (thinned out)."""
+    thin = source[voxel_representatives(scan.points[source], options.voxel)[0]]
+    others = scan.points[np.setdiff1d(above, source)]
+    around = np.setdiff1d(_around(scan, kept, thin), source)
     return SegmentedObject(
         points=scan.points[thin],
         viewpoints=scan.viewpoints[thin],
         source=source,
-        support=support.plane,
+        support=_own_support(scan.points[thin], others, support, options),
         colors=None if scan.colors is None else scan.colors[thin],
+        surroundings=scan.points[around[voxel_representatives(scan.points[around], options.voxel)[0]]],
     )
+
+
+def _around(scan: Scan, kept: NDArray[np.int64], thin: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Those of the points `kept` that are seen in directions near to the object's."""
+    camera = scan.viewpoints[thin].mean(axis=0)
+
+    def direction(rows: NDArray[np.int64]) -> Floats:
+        rays: Floats = scan.points[rows] - camera
+        lengths: Floats = np.maximum(np.linalg.norm(rays, axis=1, keepdims=True), 1e-9)
+        return rays / lengths
+
+    own = direction(thin)
+    axis: Floats = own.mean(axis=0) / np.linalg.norm(own.mean(axis=0))
+    near: NDArray[np.bool_] = direction(kept) @ axis >= 2 * (own @ axis).min() - 1
+    return kept[near]
+
+
+def _own_support(points: Floats, others: Floats, support: Support, options: SegmentationOptions) -> Floats:
+    """(4,) the support, raised to the foot of an object that stands on another one."""
+    heights = support.heights(points)
+    foot = float(np.percentile(heights, 1.0))
+    if foot < options.plane_tolerance + options.cluster_distance or len(others) == 0:
+        return support.plane
+    gaps, _ = cKDTree(others).query(points[heights < foot + options.plane_tolerance])
+    stacked = np.mean(gaps < options.cluster_distance) > 0.5
+    return np.append(support.plane[:3], support.plane[3] - foot) if stacked else support.plane

@@ -40,7 +40,7 @@ def normals_towards(points: Floats, viewpoints: Floats, radius: float) -> Floats
 def poisson(points: Floats, normals: Floats, spacing: float, depth: int) -> trimesh.Trimesh:
     """The largest closed component of the screened Poisson surface (Kazhdan and Hoppe 2013) of oriented points (n, 3).
 
-    The octree is no deeper than `depth`, and its cells no smaller than the points' `spacing` (m). A depth whose surface has
+    The octree is no deeper than `depth`, its cells not much smaller than the points' `spacing` (m). A depth whose surface has
     cracks is passed over for a lower one.
 
     Raises:
@@ -48,10 +48,11 @@ def poisson(points: Floats, normals: Floats, spacing: float, depth: int) -> trim
     """
     cloud = _cloud(points)
     cloud.normals = o3d.utility.Vector3dVector(normals)
-    finest = int(np.log2(POISSON_SCALE * np.ptp(points, axis=0).max() / spacing))
+    finest = int(np.ceil(np.log2(POISSON_SCALE * np.ptp(points, axis=0).max() / spacing)))
     for level in range(max(MIN_DEPTH, min(depth, finest, MAX_DEPTH)), MIN_DEPTH - 1, -1):
         with o3d.utility.VerbosityContextManager(o3d.utility.VerbosityLevel.Error):
-            mesh, _ = o3d.geometry.TriangleMesh.create_from_point_cloud_poisson(cloud, depth=level, scale=POISSON_SCALE, n_threads=1)
+            create = o3d.geometry.TriangleMesh.create_from_point_cloud_poisson
+            mesh, _ = create(cloud, depth=level, scale=POISSON_SCALE, n_threads=1)
         closed = _largest(trimesh.Trimesh(np.asarray(mesh.vertices), np.asarray(mesh.triangles), process=False))
         if is_closed_manifold(closed):
             return closed

@@ -40,7 +40,8 @@ class Mirror:
 
     def reflect(self, points: Floats) -> Floats:
         """Mirror images of points (n, 3)."""
-        return points - 2 * (points @ self.normal - self.offset)[:, None] * self.normal
+        images: Floats = points - 2 * (points @ self.normal - self.offset)[:, None] * self.normal
+        return images
 
     @property
     def normal(self) -> Floats:
@@ -64,7 +65,8 @@ class Symmetry:
 
 def free_depth(points: Floats, views: Sequence[View]) -> Floats:
     """(n,) metres by which points lie in space that any view saw free; negative: hidden from all."""
-    return np.max([view.outside(points) for view in views], axis=0)
+    depth: Floats = np.max([view.outside(points) for view in views], axis=0)
+    return depth
 
 
 def find_symmetry(points: Floats, views: Sequence[View], tolerance: float) -> Symmetry | None:

@@ -55,6 +55,8 @@ class SegmentationOptions:
     cluster_distance: float = 0.015
     min_points: int = 100
     """Fewer points than this (after voxel down-sampling) are no object."""
+    split_touching: bool = True
+    """Cut things that touch apart where their surfaces meet in a groove; false for an object with legs of its own."""
 
 
 @dataclass(frozen=True)
@@ -70,8 +72,8 @@ class SegmentedObject:
     support: Floats
     """(4,) plane n . x + d = 0, n the unit normal that points up, away from the support, d in metres."""
     colors: NDArray[np.uint8] | None = None
-    occluders: Floats | None = None
-    """(k, 3) metres: other things in the scan that may hide a part of this object."""
+    surroundings: Floats | None = None
+    """(k, 3) metres: what else was seen in the object's direction, in front of it, beside it or through its holes."""
 
 
 @dataclass(frozen=True)

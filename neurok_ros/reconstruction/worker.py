@@ -30,6 +30,9 @@ from neurok_ros.reconstruction.types import (
     SegmentedObject,
 )
 
+Stop = Callable[[], bool]
+Stage = Callable[[str], None]
+
 POLL = 0.05
 """Seconds between two looks at the time limit and at `should_stop`."""
 START_LIMIT = 60.0
@@ -94,8 +97,8 @@ class ReconstructionWorker:
         scan: Scan,
         options: SegmentationOptions,
         timeout_s: float = 30.0,
-        should_stop: Callable[[], bool] = never,
-        on_stage: Callable[[str], None] = ignore,
+        should_stop: Stop = never,
+        on_stage: Stage = ignore,
     ) -> list[SegmentedObject]:
         """`segmentation.segment` in the process. Raises what it raises, and what `reconstruct` here raises."""
         objects: list[SegmentedObject] = self._call("segment", (scan, options), timeout_s, should_stop, on_stage)
@@ -108,8 +111,8 @@ class ReconstructionWorker:
         selection: ObjectSelection,
         mesh_options: MeshOptions,
         timeout_s: float,
-        should_stop: Callable[[], bool] = never,
-        on_stage: Callable[[str], None] = ignore,
+        should_stop: Stop = never,
+        on_stage: Stage = ignore,
     ) -> tuple[ReconstructedMesh, SegmentedObject]:
         """Segment a scan, select an object of it and close its mesh.
 
@@ -125,12 +128,10 @@ class ReconstructionWorker:
                 call), OUT_OF_MEMORY, NODE_INACTIVE where the worker is closed, and what segmentation and meshing raise.
         """
         arguments = (scan, segmentation, selection, mesh_options)
-        result: tuple[ReconstructedMesh, SegmentedObject] = self._call("reconstruct", arguments, timeout_s, should_stop, on_stage)
-        return result
+        made: tuple[ReconstructedMesh, SegmentedObject] = self._call("reconstruct", arguments, timeout_s, should_stop, on_stage)
+        return made
 
-    def _call(
-        self, task: str, arguments: tuple[Any, ...], timeout_s: float, should_stop: Callable[[], bool], on_stage: Callable[[str], None]
-    ) -> Any:
+    def _call(self, task: str, arguments: tuple[Any, ...], timeout_s: float, should_stop: Stop, on_stage: Stage) -> Any:
         while not self._lock.acquire(timeout=POLL):
             self._check_stop(should_stop)
         try:
@@ -140,9 +141,7 @@ class ReconstructionWorker:
                 self._kill()
             self._lock.release()
 
-    def _locked_call(
-        self, task: str, arguments: tuple[Any, ...], timeout_s: float, should_stop: Callable[[], bool], on_stage: Callable[[str], None]
-    ) -> Any:
+    def _locked_call(self, task: str, arguments: tuple[Any, ...], timeout_s: float, should_stop: Stop, on_stage: Stage) -> Any:
         self._check_stop(should_stop)
         if self._process is None or self._process.poll() is not None:
             self._replace()
@@ -168,14 +167,15 @@ class ReconstructionWorker:
             if not finished and not self._closed:
                 self._replace()
 
-    def _wait_until_ready(self, should_stop: Callable[[], bool]) -> None:
+    def _wait_until_ready(self, should_stop: Stop) -> None:
         if self._ready:
             return
-        error = NeurokError(ErrorCode.WORKER_DIED, "worker", f"was not ready within {START_LIMIT} s", "See the log; is Open3D installed?")
-        self._receive(time.monotonic() + START_LIMIT, should_stop, error)
+        problem = f"was not ready within {START_LIMIT} s"
+        late = NeurokError(ErrorCode.WORKER_DIED, "worker", problem, "See the log; is Open3D installed?")
+        self._receive(time.monotonic() + START_LIMIT, should_stop, late)
         self._ready = True
 
-    def _receive(self, deadline: float, should_stop: Callable[[], bool], late: NeurokError) -> tuple[str, Any]:
+    def _receive(self, deadline: float, should_stop: Stop, late: NeurokError) -> tuple[str, Any]:
         assert self._connection is not None
         try:
             while not self._connection.poll(POLL):
@@ -188,15 +188,16 @@ class ReconstructionWorker:
         except (EOFError, OSError):
             raise self._died() from None
 
-    def _check_stop(self, should_stop: Callable[[], bool]) -> None:
+    def _check_stop(self, should_stop: Stop) -> None:
         if self._closed:
-            raise NeurokError(ErrorCode.NODE_INACTIVE, "worker", "the reconstruction worker is closed", "Start it, or activate the node")
+            raise NeurokError(ErrorCode.NODE_INACTIVE, "worker", "the worker is closed", "Start it, or activate the node")
         if should_stop():
             raise NeurokError(ErrorCode.CANCELED, "reconstruction", "was cancelled", "Ask again if it is still wanted")
 
     def _timeout_error(self, timeout_s: float) -> NeurokError:
         problem = f"took longer than {timeout_s:g} s"
-        return NeurokError(ErrorCode.RECONSTRUCTION_TIMEOUT, "reconstruction", problem, "Crop the scan, raise voxel, or allow more time")
+        remedy = "Crop the scan, raise voxel, or allow more time"
+        return NeurokError(ErrorCode.RECONSTRUCTION_TIMEOUT, "reconstruction", problem, remedy)
 
     def _died(self) -> NeurokError:
         assert self._process is not None
@@ -205,7 +206,8 @@ class ReconstructionWorker:
         except subprocess.TimeoutExpired:
             status = 0
         how = f"signal {signal.Signals(-status).name}" if status < 0 else f"exit status {status}"
-        return NeurokError(ErrorCode.WORKER_DIED, "worker", f"the reconstruction process ended with {how}", "It has been restarted; ask again")
+        problem = f"the reconstruction process ended with {how}"
+        return NeurokError(ErrorCode.WORKER_DIED, "worker", problem, "It has been restarted; ask again")
 
     def _replace(self) -> None:
         self._kill()
@@ -216,9 +218,9 @@ class ReconstructionWorker:
         ours, theirs = socket.socketpair()
         package_root = str(Path(neurok_ros.__file__).resolve().parent.parent)
         search_path = os.pathsep.join(filter(None, [package_root, os.environ.get("PYTHONPATH")]))
-        command = [sys.executable, "-m", "neurok_ros.reconstruction.worker_process", str(theirs.fileno()), str(self._memory_limit)]
+        arguments = [str(theirs.fileno()), str(self._memory_limit)]
         self._process = subprocess.Popen(
-            command,
+            [sys.executable, "-m", "neurok_ros.reconstruction.worker_process", *arguments],
             stdin=subprocess.PIPE,
             pass_fds=[theirs.fileno()],
             env={**os.environ, "PYTHONPATH": search_path, "OMP_NUM_THREADS": "1"},

@@ -20,7 +20,8 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from neurok_ros.errors import ErrorCode, NeurokError
-from neurok_ros.reconstruction.segmentation import segment, select as select_object
+from neurok_ros.reconstruction.segmentation import segment
+from neurok_ros.reconstruction.segmentation import select as select_object
 from neurok_ros.reconstruction.types import (
     MeshOptions,
     ObjectSelection,
@@ -79,7 +80,7 @@ def _answer(task: str, arguments: tuple[Any, ...], on_stage: Stage) -> tuple[str
     except Exception as error:
         traceback.print_exc()
         problem = f"failed with {type(error).__name__}: {error}"
-        return "error", NeurokError(ErrorCode.RECONSTRUCTION_FAILED, "reconstruction", problem, "Scan the object again; see the log")
+        return "error", NeurokError(ErrorCode.RECONSTRUCTION_FAILED, "reconstruction", problem, "Scan again; see the log")
 
 
 def _segment(scan: Scan, options: SegmentationOptions, on_stage: Stage) -> list[SegmentedObject]:
