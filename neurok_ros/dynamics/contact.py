@@ -23,6 +23,8 @@ DEPTH_LIMIT = 5e-4
 DEPTH_FRACTION = 5e-3
 """... or this part of the body's length, whichever is less."""
 STIFFER_THAN_MATERIAL = 10.0
+STANDARD_GRAVITY = 9.81
+"""m/s^2: scale of forces, whatever gravity is."""
 
 
 def yield_depth(body: Body) -> float:
@@ -30,7 +32,7 @@ def yield_depth(body: Body) -> float:
     return min(DEPTH_LIMIT, DEPTH_FRACTION * body.length)
 
 
-def contact_stiffness(body: Body, gravity: float, speed: float, step: float) -> Tensor:
+def contact_stiffness(body: Body, speed: float, step: float) -> Tensor:
     """(c,) N/m for each contact particle.
 
     The larger of m (g + v / h) / e, so that one particle stops the body within one step, and 10 x 2 E r, r the radius of a
@@ -38,11 +40,10 @@ def contact_stiffness(body: Body, gravity: float, speed: float, step: float) -> 
 
     Args:
         body: the body.
-        gravity: m/s^2.
-        speed: m/s, of the tool towards the body.
+        speed: m/s, at which body and obstacle may meet.
         step: seconds.
     """
-    stopping = body.mass * (gravity + speed / step) / yield_depth(body)
+    stopping = body.mass * (STANDARD_GRAVITY + speed / step) / yield_depth(body)
     if body.strain is None:
         return torch.full_like(body.contact_areas, stopping)
     modulus = body.material.youngs_modulus * (1.0 + body.material.damping / step)

@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from neurok_ros.dynamics.body import Body
-from neurok_ros.dynamics.contact import Obstacles, ToolPose
+from neurok_ros.dynamics.contact import STANDARD_GRAVITY, Obstacles, ToolPose
 from neurok_ros.dynamics.energies import (
     Contacts,
     Friction,
@@ -39,7 +39,9 @@ class SolverSettings:
     """When a step counts as solved."""
 
     tolerance: float = 1e-6
-    """Part of the body's length: converged when the next Newton step would move the mass-weighted mean particle by less."""
+    """Part of the body's length: converged when the next Newton step would move the mass-weighted mean particle by less, ..."""
+    force_tolerance: float = 1e-3
+    """... and the force at the stiffest contact would change by less than this part of the body's weight on Earth."""
     max_iterations: int = 40
     friction_passes: int = 3
     """How often normal forces are lagged anew within a step, at most."""
@@ -250,6 +252,15 @@ class StepProblem:
             hessian = torch.addmm(hessian, touched.view(-1, dim).T, (blocks @ touched).view(-1, dim))
         return hessian
 
+    def decrement_tolerance(self) -> float:
+        """J: a Newton decrement (gradient times step) below this is convergence, see SolverSettings."""
+        settings, mass = self.settings, self.body.mass
+        accurate = mass * self._inertia * (settings.tolerance * self.body.length) ** 2
+        if len(self.obstacles.stiffness):
+            stiffest = float(self.obstacles.stiffness.max())
+            accurate = min(accurate, (settings.force_tolerance * mass * STANDARD_GRAVITY) ** 2 / stiffest)
+        return accurate
+
     def strain_hessian(self, at: Evaluation, clamp_sites: bool) -> Tensor:
         """(dim, dim) second derivative of the elastic and viscous terms by a tangent step."""
         assert self.body.strain is not None
@@ -310,6 +321,7 @@ def _lag_agrees(problem: StepProblem, solution: Solution) -> bool:
 def _minimise(problem: StepProblem, q: Tensor, q_step: Tensor) -> Solution:
     kinematics, settings = problem.body.kinematics, problem.settings
     per_metre = max(problem.body.mass, 1e-300) * problem.discretisation.inertia()
+    accurate = problem.decrement_tolerance()
     at = problem.evaluate(q)
     residual = decrement = float("inf")
     for iteration in range(settings.max_iterations):
@@ -324,7 +336,7 @@ def _minimise(problem: StepProblem, q: Tensor, q_step: Tensor) -> Solution:
             step = -torch.cholesky_solve(gradient.unsqueeze(1), factor).squeeze(1)
             decrement = -float(torch.dot(gradient, step))
             residual = (max(decrement, 0.0) / per_metre) ** 0.5
-            if residual < settings.tolerance * problem.body.length:
+            if decrement < accurate:
                 return Solution(at, q_step, iteration, residual, True, problem.friction)
             if refresh or problem.body.strain is None or decrement < STALE_CONTRACTION * last_decrement:
                 reached = _line_search(problem, at, step, decrement)

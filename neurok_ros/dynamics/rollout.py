@@ -25,8 +25,8 @@ NEAR = 0.01
 START_DEPTH_LIMIT = 0.01
 """Metres: a push that starts deeper inside the object than this is refused."""
 SHOCK_SPEED = 0.02
-"""m/s: a particle that goes into an obstacle faster than this makes a shock. From there on steps are backward Euler, as BDF2 would
-extrapolate the approach into a rebound, until accelerations change a velocity by no more than this from step to step."""
+"""m/s: a particle that goes into an obstacle faster than this makes a shock. From there on steps are backward Euler, as BDF2
+would extrapolate the approach into a rebound, until accelerations change a velocity by no more than this between steps."""
 FORCE_TOLERANCE = 0.02
 """Relative: by how much a tool may exceed its force limit."""
 FORCE_MARGIN = 0.1
@@ -168,7 +168,7 @@ class _Rollout:
         self._history = self._initial_history(conditions.initial_velocity)
         self._time = 0.0
         self._clock = 0.0
-        self._clock_rate, self._at_limit = 1.0, False
+        self._clock_rate = 1.0
         self._scheme = Scheme.START
         self._in_shock = False
         self._acceleration = torch.zeros_like(self._x0)
@@ -191,15 +191,19 @@ class _Rollout:
             if diverged:
                 return
 
+    @torch.no_grad()
     def _obstacles_of(self, conditions: Conditions) -> Obstacles:
         body, gravity = self._body, float(self._gravity.norm())
         points = self._x0[body.contact]
         slack = points.new_zeros(len(points))
         support = points.new_tensor(conditions.support) if conditions.support is not None else None
-        speed = 0.0
-        if self._path is not None and self._tool is not None and len(self._path.times) > 1:
-            speed = float(self._path.segment_speeds(self._tool.bounding_radius).max())
-        stiffness = contact_stiffness(body, gravity, speed, self._max_step)
+        speed = float(np.sqrt(2.0 * gravity * body.length))
+        if conditions.initial_velocity is not None:
+            start = body.kinematics.jacobian(body.kinematics.rest) @ conditions.initial_velocity
+            speed = max(speed, float(start.norm(dim=1).max()))
+        if self._path is not None and self._tool is not None:
+            speed = max(speed, self._path.speed_between(-np.inf, np.inf, self._tool.bounding_radius))
+        stiffness = contact_stiffness(body, speed, self._max_step)
         bare = Obstacles(body.contact, stiffness, yield_depth(body), support, slack, self._tool, slack)
         support_gaps = bare.support_gaps(points)
         support_slack = slack if support_gaps is None else (-support_gaps).clamp(min=0.0)
@@ -300,29 +304,34 @@ class _Rollout:
         if not np.isfinite(self._force_limit):
             clock = self._clock + step
             return *self._solve(step, scheme, self._clock, clock), clock
-        rate = self._clock_rate if self._at_limit else min(1.0, max(2.0 * self._clock_rate, 0.1))
-        trial = self._trial(step, scheme, rate)
-        self._tally.force_limited |= rate < 1.0 or trial.excess > FORCE_TOLERANCE
+        trial = self._trial(step, scheme, self._clock_rate)
         if trial.excess > FORCE_TOLERANCE:
-            trial = self._at_force_limit(step, scheme, trial)
-        self._clock_rate, self._at_limit = trial.rate, trial.excess >= -FORCE_MARGIN
+            trial = self._at_force_limit(step, scheme, None, trial)
+        elif trial.excess < -FORCE_MARGIN and trial.rate < 1.0:
+            under, trial = trial, self._trial(step, scheme, 1.0)
+            if trial.excess > FORCE_TOLERANCE:
+                trial = self._at_force_limit(step, scheme, under, trial)
+        self._clock_rate = trial.rate
+        self._tally.force_limited |= trial.rate < 1.0
         return trial.problem, trial.solution, self._clock_after(trial.rate, step)
 
-    def _at_force_limit(self, step: float, scheme: Scheme, over: _Trial) -> _Trial:
+    def _at_force_limit(self, step: float, scheme: Scheme, under: _Trial | None, over: _Trial) -> _Trial:
         """The step with the tool advanced, or withdrawn, so that its force comes just below the limit (Illinois method)."""
-        low_rate, low_excess, high_rate, high_excess = -1.0, -1.0, over.rate, over.excess
-        under: _Trial | None = None
-        trial = over
+        low_rate, low_excess = (under.rate, under.excess) if under is not None else (-1.0, -1.0)
+        high_rate, high_excess = over.rate, over.excess
+        trial, last_side = over, 0
         for _ in range(FORCE_TRIALS):
             trial = self._trial(step, scheme, (low_rate * high_excess - high_rate * low_excess) / (high_excess - low_excess))
             if -FORCE_MARGIN <= trial.excess <= FORCE_TOLERANCE:
                 return trial
             if trial.excess < 0.0:
-                high_excess *= 0.5 if under is not None else 1.0
                 low_rate, low_excess, under = trial.rate, trial.excess, trial
+                high_excess *= 0.5 if last_side < 0 else 1.0
+                last_side = -1
             else:
-                low_excess *= 0.5
                 high_rate, high_excess = trial.rate, trial.excess
+                low_excess *= 0.5 if last_side > 0 else 1.0
+                last_side = 1
         return under or trial
 
     def _trial(self, step: float, scheme: Scheme, rate: float) -> _Trial:

@@ -60,7 +60,7 @@ def test_explicit_reference_follows_the_elliptic_period_at_fourth_order(distance
 
 
 def test_the_default_step_agrees_with_the_explicit_reference() -> None:
-    body, period = pendulum(*BODIES[1])
+    body, _ = pendulum(*BODIES[1])
 
     def weight(x: Tensor) -> Tensor:
         return body.masses[:, None] * x.new_tensor([0.0, 0.0, -GRAVITY]).expand(len(x), 3)
@@ -73,7 +73,7 @@ def test_the_default_step_agrees_with_the_explicit_reference() -> None:
 
 
 def test_energy_decays_slowly_and_never_grows() -> None:
-    body, period = pendulum([1.0], [1.0])
+    body, _ = pendulum([1.0], [1.0])
     frames = list(simulate(body, Conditions(), np.arange(0, 5 * 60) / 60.0))
     energy = np.array([f.kinetic_energy + f.gravity_energy for f in frames])
     scale = 2.0 * GRAVITY
