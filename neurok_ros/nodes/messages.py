@@ -238,6 +238,7 @@ def object_message(object_id: str, mesh: ReconstructedMesh) -> ObjectMesh:
         object_id=object_id,
         mesh=mesh_message(mesh.vertices, mesh.faces),
         observed=mesh.observed.tolist(),
+        colors=array.array("B", b"" if mesh.colors is None else np.ascontiguousarray(mesh.colors).tobytes()),
         completion=mesh.completion,
         support=mesh.support.astype(np.float64),
     )

@@ -64,6 +64,9 @@ class NodeParameters:
     voxel: float = _parameter(0.003, "Edge of the voxels that clouds are thinned with, m.", 1.0e-4, 0.1)
     plane_tolerance: float = _parameter(0.010, "Points this near to the support plane belong to it, m.", 1.0e-4, 0.1)
     cluster_distance: float = _parameter(0.015, "Points nearer to each other than this are one object, m.", 1.0e-3, 0.5)
+    split_touching: bool = _parameter(
+        True, "Cut things that touch apart where their surfaces meet in a groove; false for an object with legs of its own."
+    )
 
     vertex_budget: int = _parameter(2000, "Most vertices of an object's mesh.", 100, 20_000)
     poisson_depth: int = _parameter(7, "Depth of the octree that surfaces are reconstructed with.", 4, 10)
@@ -125,6 +128,7 @@ class NodeParameters:
             plane_tolerance=self.plane_tolerance,
             cluster_distance=self.cluster_distance,
             min_points=self.min_points,
+            split_touching=self.split_touching,
         )
 
     def mesh(self) -> MeshOptions:

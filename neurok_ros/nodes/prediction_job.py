@@ -47,6 +47,7 @@ RECONSTRUCTION_STAGES = {"segmenting": 0.05, "reconstructing": 0.10}
 PREPARING, SIMULATING, FINISHING = 0.40, 0.50, 0.95
 """How far the whole goal is when a stage begins, as feedback shows it."""
 BYTES_PER_VERTEX = 12
+SLOWER = "Push more slowly, or use a softer or denser object"
 
 
 @dataclass(frozen=True)
@@ -119,6 +120,9 @@ class PredictionJob:
             motion=motion_message(motion, chosen_frames(goal.frames, len(motion.times))),
             quality=quality_message(motion),
         )
+        if motion.flags.get("diverged"):
+            result.error_code = int(ErrorCode.DIVERGED)
+            result.message = f"push: the motion could be followed to {motion.times[-1]:.3g} s only. {SLOWER}"
         self._outputs.on_motion(stored, push, motion)
         timings["finishing"] = _milliseconds_since(started)
         result.stage_times = stage_messages(timings)
@@ -290,7 +294,7 @@ class PredictionJob:
 
 
 def _check_size(goal: Any, options: PredictionOptions, vertices: int, max_result_mb: float) -> None:
-    frames = len(goal.frames) or int(options.horizon * options.frame_rate) + 1
+    frames = len(goal.frames) or round(options.horizon * options.frame_rate) + 1
     megabytes = frames * vertices * BYTES_PER_VERTEX / 1e6
     if megabytes > max_result_mb:
         raise NeurokError(

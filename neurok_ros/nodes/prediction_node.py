@@ -12,7 +12,7 @@ from typing import Any
 
 import rclpy
 from rcl_interfaces.msg import SetParametersResult
-from rclpy.executors import ExternalShutdownException, MultiThreadedExecutor
+from rclpy.executors import MultiThreadedExecutor
 from rclpy.lifecycle import LifecycleNode, TransitionCallbackReturn
 from rclpy.parameter import Parameter
 from rclpy.signals import SignalHandlerOptions
@@ -129,13 +129,14 @@ def main(args: list[str] | None = None) -> int:
         return 1
     executor = MultiThreadedExecutor(num_threads=EXECUTOR_THREADS)
     executor.add_node(node)
-    spinner = threading.Thread(target=_spin, args=(executor, node, stop), name="executor")
+    finished = threading.Event()
+    spinner = threading.Thread(target=_spin, args=(executor, node, finished), name="executor")
     spinner.start()
     started = not node.autostart or node.bring_up()
     if started:
         stop.wait()
-    node.bring_down()
-    stop.set()
+    node.bring_down()  # while the executor still spins, because it is what sends the last results
+    finished.set()
     executor.wake()
     spinner.join()
     executor.shutdown()
@@ -155,13 +156,11 @@ def _stop_on_signals(stop: threading.Event) -> None:
         signal.signal(number, handle)
 
 
-def _spin(executor: MultiThreadedExecutor, node: PredictionNode, stop: threading.Event) -> None:
+def _spin(executor: MultiThreadedExecutor, node: PredictionNode, finished: threading.Event) -> None:
     """Spins until told to stop: an exception in a callback, or in rclpy itself, is logged and ends nothing."""
-    while not stop.is_set():
+    while not finished.is_set():
         try:
             executor.spin_once(timeout_sec=1.0)
-        except ExternalShutdownException:
-            stop.set()
         except Exception:
             node.get_logger().error(f"a callback failed:\n{traceback.format_exc()}")
 

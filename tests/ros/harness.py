@@ -29,7 +29,7 @@ T = TypeVar("T")
 
 RELIABLE = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE)
 LATCHED = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL)
-PATIENCE = 60.0
+PATIENCE = 15.0
 """Seconds before a test gives up waiting; nothing is measured by it."""
 
 
