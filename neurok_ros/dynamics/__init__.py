@@ -1,6 +1,7 @@
 """Lagrangian mechanics over any kinematic state parameterization."""
 
 from neurok_ros.dynamics.body import Body, Material
+from neurok_ros.dynamics.contact import contact_resolution
 from neurok_ros.dynamics.integrator import SolverSettings
 from neurok_ros.dynamics.rollout import Conditions, Frame, simulate
 from neurok_ros.dynamics.tools import ToolKind, ToolPath, ToolShape, checked_push, signed_distance
@@ -15,6 +16,7 @@ __all__ = [
     "ToolPath",
     "ToolShape",
     "checked_push",
+    "contact_resolution",
     "signed_distance",
     "simulate",
 ]

@@ -47,7 +47,8 @@ class Body:
     masses: Tensor
     """(n,) kg; zero for particles that only touch."""
     contact: Tensor
-    """(c,) int64: the particles that can touch the support and the tool."""
+    """(c,) int64: the particles that can touch the support and the tool; denser than the tool is thin, see
+    `contact_resolution`."""
     contact_areas: Tensor
     """(c,) m^2: the surface that each of them stands for."""
     material: Material

@@ -32,6 +32,15 @@ def yield_depth(body: Body) -> float:
     return min(DEPTH_LIMIT, DEPTH_FRACTION * body.length)
 
 
+def contact_resolution(body: Body, tool: ToolShape) -> float:
+    """How coarse the body's contact particles are for a tool: the radius of the largest disc that one of them stands for, over
+    the tool's smallest half-extent. Contact is felt at particles only: from about 0.7 the tool may slip in between them.
+    """
+    if len(body.contact) == 0:
+        return float("inf")
+    return float((body.contact_areas.max() / torch.pi).sqrt()) / min(tool.half_extents)
+
+
 def contact_stiffness(body: Body, speed: float, step: float) -> Tensor:
     """(c,) N/m for each contact particle.
 

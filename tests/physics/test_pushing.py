@@ -6,9 +6,10 @@ import mujoco
 import numpy as np
 import pytest
 import torch
-from symbolic_systems import GRAVITY, box_tool, rigid_box, sliding_box, soft_box, straight_push
+from symbolic_systems import GRAVITY, box_tool, rigid_box, sliding_box, soft_box, straight_push, translation
+from torch import Tensor
 
-from neurok_ros.dynamics import Body, Conditions, Material, ToolKind, ToolPath, ToolShape, simulate
+from neurok_ros.dynamics import Body, Conditions, Material, ToolKind, ToolPath, ToolShape, contact_resolution, simulate
 from neurok_ros.errors import ErrorCode, NeurokError
 
 FLOOR = (0.0, 0.0, 1.0, 0.0)
@@ -132,5 +133,48 @@ def test_mujoco_agrees_on_where_a_pushed_box_ends(speed: float) -> None:
     path, tool = low_push(speed), (0.04, 0.04, 0.04)
     (frame,) = simulate(body, Conditions(support=FLOOR, tool=box_tool(*tool), path=path), [0.2 / speed + 0.5])
     theirs = mujoco_push(body, path, tool, 0.2 / speed + 0.5)
-    # after the tool stops a box of 0.3 m/s slides on for 9 mm of 180: contact and restitution differ by part of that
-    assert float(frame.q[0]) == pytest.approx(theirs, rel=0.03)
+    # after the tool stops a box of 0.3 m/s slides on for 9 mm of 200: contact and restitution differ by part of that
+    assert float(frame.q[0]) == pytest.approx(theirs, rel=0.02)
+
+
+def test_a_tower_pushed_at_its_top_falls_over_and_lies_still() -> None:
+    body = rigid_box((0.06, 0.06, 0.3), friction=0.6, cells=(4, 4, 12))
+    tool = ToolShape(ToolKind.SPHERE, (0.02,))
+    path = straight_push([-0.06, 0.0, 0.25], [0.04, 0.0, 0.25], 0.5)
+    assert contact_resolution(body, tool) < 0.7
+    standing, lying, later = simulate(body, Conditions(support=FLOOR, tool=tool, path=path), [0.04, 1.2, 2.0])
+    assert float(standing.q[2]) == pytest.approx(0.15, abs=1e-3)
+    assert float(lying.q[2]) == pytest.approx(0.03, abs=1e-3)
+    assert float(lying.q[0]) > 0.1
+    assert float((later.positions - lying.positions).abs().max()) < 1e-4
+    assert later.kinetic_energy < 1e-6
+
+
+class BreaksBeyond:
+    """A parameterization that stops being finite: positions are NaN once q exceeds a length."""
+
+    dim = 3
+
+    def __init__(self, points: Tensor, limit: float) -> None:
+        self._inner, self._limit = translation(points), limit
+        self.rest = self._inner.rest
+
+    def positions(self, q: Tensor) -> Tensor:
+        return self._inner.positions(torch.where(q.abs() > self._limit, torch.nan, q))
+
+    def jacobian(self, q: Tensor) -> Tensor:
+        return self._inner.jacobian(q)
+
+    def retract(self, q: Tensor, step: Tensor) -> Tensor:
+        return q + step
+
+
+def test_a_rollout_that_cannot_go_on_ends_with_the_last_good_frame() -> None:
+    box = sliding_box((0.1, 0.1, 0.1))
+    body = Body(BreaksBeyond(box.rest_positions, 0.3), box.masses, box.contact, box.contact_areas, box.material)
+    frames = list(simulate(body, Conditions(), np.arange(1, 61) / 60.0))
+    assert 0 < len(frames) < 60
+    assert frames[-1].diverged
+    assert not any(f.diverged for f in frames[:-1])
+    assert all(bool(torch.isfinite(f.positions).all()) for f in frames)
+    assert float(frames[-1].q[2]) == pytest.approx(-0.3, abs=0.05)  # as far as it could fall
