@@ -35,7 +35,7 @@ def possible_surface(points: Floats, views: Sequence[View], symmetry: Symmetry |
         (k, 3) points, (k, 3) unit normals that point outwards, and the size of the field's cells in metres.
     """
     known = points if symmetry is None else np.concatenate([points, *symmetry.images(points)])
-    bound = np.concatenate([known, known * (1.0, 1.0, 0.0), points + (0.0, 0.0, MIN_THICKNESS - points[:, 2].max())])
+    bound = np.concatenate([known, known * (1.0, 1.0, 0.0)])
     lower, upper = bound.min(axis=0), bound.max(axis=0)
     cell = max(LEAST_CELL, float(np.prod(upper - lower + 6 * LEAST_CELL) / MAX_CELLS) ** (1 / 3))
     axes = [np.arange(low - 3 * cell, high + 3.5 * cell, cell) for low, high in zip(lower, upper, strict=True)]
@@ -73,7 +73,7 @@ def _outside_skin(points: Floats, views: Sequence[View]) -> Floats:
 
 def _hull_distance(cells: Floats, bound: Floats) -> Floats:
     """(m,) metres outside the convex hull of points (n, 3); a little thickened where they lie in a plane."""
-    thick = np.concatenate([bound + offset for offset in (*(-0.5 * MIN_THICKNESS * np.eye(3)), np.zeros(3))])
+    thick = np.concatenate([bound, *(bound + offset for offset in 0.5 * MIN_THICKNESS * np.eye(3))])
     try:
         corners = thick[ConvexHull(thick).vertices]
         hull = ConvexHull(corners[:: max(1, len(corners) // HULL_POINTS)])

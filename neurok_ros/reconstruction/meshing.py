@@ -8,9 +8,10 @@ One view shows less than half of an object. The rest is made as follows; `Recons
   that remains closes the body.
 * `hull`: no mirror; the boundary of the hidden space within the convex hull of the observed points and their feet on the
   support. Taken where no mirror plane is free of contradictions.
-* `none`: the observed points alone, closed by Poisson.
+* `none`: the observed points and their feet on the support alone, closed by Poisson.
 
-All of these points, with normals, go through screened Poisson reconstruction, which also averages the noise away.
+All of these points, with normals, go through screened Poisson reconstruction, which also averages the noise away. Where
+that gives no closed surface, as with cards and pens a few millimetres thick, the points' convex hull is taken (`hull`).
 
 Why symmetry first: see docs/results/perception.json, `synthetic`, for the volume and distance errors of each choice.
 """
@@ -88,6 +89,8 @@ def reconstruct(obj: SegmentedObject, options: MeshOptions) -> ReconstructedMesh
     shape = _complete(points, viewpoints, surroundings, options.completion)
     timer.start("meshing")
     closed = surface.poisson(shape.points, shape.normals, point_spacing(points), options.poisson_depth)
+    completion = shape.completion if closed is not None else "hull"
+    closed = surface.convex_hull(shape.points) if closed is None else closed
     timer.start("decimating")
     closed.vertices[:, 2] = np.maximum(closed.vertices[:, 2], 0.0)
     mesh = surface.within_budget(closed, options.vertex_budget)
@@ -102,7 +105,7 @@ def reconstruct(obj: SegmentedObject, options: MeshOptions) -> ReconstructedMesh
         observed=distance < OBSERVED_SPACINGS * point_spacing(points),
         colors=colors,
         support=obj.support,
-        completion=shape.completion,
+        completion=completion,
         timings_ms=timer.stop(),
     )
 
@@ -149,8 +152,8 @@ def _check(options: MeshOptions) -> None:
     if options.vertex_budget < 50:
         raise NeurokError(ErrorCode.INVALID_OPTIONS, "vertex_budget", f"is {options.vertex_budget}", "Allow at least 50 vertices")
     if not surface.MIN_DEPTH <= options.poisson_depth <= surface.MAX_DEPTH:
-        problem = f"is {options.poisson_depth}"
-        raise NeurokError(ErrorCode.INVALID_OPTIONS, "poisson_depth", problem, f"Choose between {surface.MIN_DEPTH} and {surface.MAX_DEPTH}")
+        problem, remedy = f"is {options.poisson_depth}", f"Choose between {surface.MIN_DEPTH} and {surface.MAX_DEPTH}"
+        raise NeurokError(ErrorCode.INVALID_OPTIONS, "poisson_depth", problem, remedy)
 
 
 def _clean(obj: SegmentedObject) -> NDArray[np.int64]:
@@ -182,7 +185,8 @@ def _complete(points: Floats, viewpoints: Floats, surroundings: Floats | None, c
     normals = surface.normals_towards(points, viewpoints, NORMAL_SPACINGS * spacing)
     itself = np.arange(len(points))
     if completion == "none":
-        return _OrientedPoints(points, normals, itself, completion)
+        down = np.tile([0.0, 0.0, -1.0], (len(points), 1))
+        return _OrientedPoints(np.concatenate([points, points * (1, 1, 0)]), np.concatenate([normals, down]), itself, completion)
     with_foot, foot_viewpoints = _with_foot(points, viewpoints, spacing)
     views = views_of(with_foot, foot_viewpoints, surroundings)
     symmetry = find_symmetry(with_foot, views, NOISE_SPACINGS * spacing) if completion == "symmetry" else None
@@ -194,13 +198,21 @@ def _complete(points: Floats, viewpoints: Floats, surroundings: Floats | None, c
         known_normals = np.concatenate([normals, mirrored_normals[fits]])
         origin = np.concatenate([itself, mirrored_origin[fits]])
     boundary, boundary_normals, cell = possible_surface(with_foot, views, symmetry)
-    alone = cKDTree(known).query(boundary)[0] > 1.5 * max(spacing, cell)
+    alone = ~_explained(boundary, boundary_normals, known, known_normals, 1.5 * max(spacing, cell))
     return _OrientedPoints(
         np.concatenate([known, boundary[alone]]),
         np.concatenate([known_normals, boundary_normals[alone]]),
         origin,
         "symmetry" if symmetry is not None else "hull",
     )
+
+
+def _explained(points: Floats, normals: Floats, known: Floats, known_normals: Floats, distance: float) -> NDArray[np.bool_]:
+    """(n,) whether a known point nearer than `distance` (m) faces the same way: the other side of a thin wall does not."""
+    distances, nearest = cKDTree(known).query(points, k=min(8, len(known)), distance_upper_bound=distance)
+    facing = np.einsum("ni,nki->nk", normals, np.append(known_normals, np.zeros((1, 3)), axis=0)[nearest])
+    explained: NDArray[np.bool_] = (np.isfinite(distances) & (facing > 0.7)).any(axis=1)
+    return explained
 
 
 def _with_foot(points: Floats, viewpoints: Floats, spacing: float) -> tuple[Floats, Floats]:

@@ -10,12 +10,15 @@ import numpy as np
 import open3d as o3d
 import trimesh
 from numpy.typing import NDArray
+from scipy.spatial import QhullError
 
 from neurok_ros.errors import ErrorCode, NeurokError
 from neurok_ros.reconstruction.types import Floats
 
 MIN_DEPTH, MAX_DEPTH = 4, 9
 """Of the octree: eight times the memory and four times the work for each level more."""
+HULL_EXCESS = 1.1
+"""A surface that encloses this many times the volume of its points' convex hull is not theirs."""
 POISSON_SCALE = 1.1
 """Side of the octree over that of the points' bounding box."""
 BUDGET_SHARES = (1.0, 0.9, 0.75, 0.6, 0.45)
@@ -37,31 +40,40 @@ def normals_towards(points: Floats, viewpoints: Floats, radius: float) -> Floats
     return np.where(away[:, None], -normals, normals)
 
 
-def poisson(points: Floats, normals: Floats, spacing: float, depth: int) -> trimesh.Trimesh:
+def poisson(points: Floats, normals: Floats, spacing: float, depth: int) -> trimesh.Trimesh | None:
     """The largest closed component of the screened Poisson surface (Kazhdan and Hoppe 2013) of oriented points (n, 3).
 
-    The octree is no deeper than `depth`, its cells not much smaller than the points' `spacing` (m). A depth whose surface has
-    cracks is passed over for a lower one.
+    The octree is no deeper than `depth`, its cells not much smaller than the points' `spacing` (m). A depth whose surface
+    has cracks, or balloons beyond the convex hull as it does around thin plates, is passed over for a lower one.
 
-    Raises:
-        NeurokError: RECONSTRUCTION_FAILED where no depth gives a closed surface.
+    Returns:
+        None where no depth gives such a surface.
     """
     cloud = _cloud(points)
     cloud.normals = o3d.utility.Vector3dVector(normals)
+    most = HULL_EXCESS * convex_hull(points).volume
     finest = int(np.ceil(np.log2(POISSON_SCALE * np.ptp(points, axis=0).max() / spacing)))
     for level in range(max(MIN_DEPTH, min(depth, finest, MAX_DEPTH)), MIN_DEPTH - 1, -1):
         with o3d.utility.VerbosityContextManager(o3d.utility.VerbosityLevel.Error):
             create = o3d.geometry.TriangleMesh.create_from_point_cloud_poisson
             mesh, _ = create(cloud, depth=level, scale=POISSON_SCALE, n_threads=1)
         closed = _largest(trimesh.Trimesh(np.asarray(mesh.vertices), np.asarray(mesh.triangles), process=False))
-        if is_closed_manifold(closed):
+        if is_closed_manifold(closed) and closed.volume < most:
             return closed
-    raise NeurokError(
-        ErrorCode.RECONSTRUCTION_FAILED,
-        "mesh",
-        f"{len(points)} points give no closed surface",
-        "Scan the object from more sides, or use completion `symmetry` or `hull`",
-    )
+    return None
+
+
+def convex_hull(points: Floats) -> trimesh.Trimesh:
+    """The convex hull of points (n, 3).
+
+    Raises:
+        NeurokError: RECONSTRUCTION_FAILED where they lie in a plane.
+    """
+    try:
+        return trimesh.convex.convex_hull(points)
+    except QhullError:
+        problem = f"{len(points)} points have no volume"
+        raise NeurokError(ErrorCode.RECONSTRUCTION_FAILED, "object", problem, "Scan the object from more sides") from None
 
 
 def within_budget(mesh: trimesh.Trimesh, vertex_budget: int) -> trimesh.Trimesh:
