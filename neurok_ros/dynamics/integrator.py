@@ -72,6 +72,8 @@ class History:
     strain_before: Tensor
     step: float
     """Seconds, the length of the last step."""
+    contacts: Contacts | None
+    """At the end of the last step."""
 
 
 class ReducedOperators:
@@ -291,7 +293,7 @@ def solve(problem: StepProblem) -> Solution:
     problem.operators.update(problem.body.kinematics.jacobian(past.q))
     ahead = past.q_step * (problem.discretisation.step / past.step) if past.step > 0.0 else past.q_step
     guess = problem.body.kinematics.retract(past.q, ahead)
-    problem.lag_friction(problem.obstacles.contacts(past.x[problem.obstacles.particle], problem.tool_after), past.x)
+    problem.lag_friction(past.contacts, past.x)
     solution = _minimise(problem, guess, ahead)
     iterations = solution.iterations
     for _ in range(problem.settings.friction_passes - 1):

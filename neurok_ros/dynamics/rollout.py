@@ -232,7 +232,7 @@ class _Rollout:
         if body.strain is not None:
             moved = body.strain.deformation_gradients(self._x0).transpose(1, 2) @ body.strain.deformation_gradients(v)
             rate = 0.5 * (moved + moved.transpose(1, 2))
-        return History(q, step, self._x0, v, self._x0, v, strain, rate, strain, 0.0)
+        return History(q, step, self._x0, v, self._x0, v, strain, rate, strain, 0.0, None)
 
     def _pose_at(self, clock: float) -> ToolPose:
         assert self._path is not None
@@ -376,6 +376,7 @@ class _Rollout:
             strain_rate=problem.strain_rates(strain),
             strain_before=past.strain,
             step=problem.discretisation.step,
+            contacts=end.contacts,
         )
         self._time += problem.discretisation.step
         self._clock = clock
