@@ -90,7 +90,7 @@ def reconstruct(obj: SegmentedObject, options: MeshOptions) -> ReconstructedMesh
     timer.start("meshing")
     closed = surface.poisson(shape.points, shape.normals, point_spacing(points), options.poisson_depth)
     completion = shape.completion if closed is not None else "hull"
-    closed = surface.convex_hull(shape.points) if closed is None else closed
+    closed = surface.convex_hull(shape.points, options.vertex_budget) if closed is None else closed
     timer.start("decimating")
     closed.vertices[:, 2] = np.maximum(closed.vertices[:, 2], 0.0)
     mesh = surface.within_budget(closed, options.vertex_budget)

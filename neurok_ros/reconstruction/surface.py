@@ -63,17 +63,20 @@ def poisson(points: Floats, normals: Floats, spacing: float, depth: int) -> trim
     return None
 
 
-def convex_hull(points: Floats) -> trimesh.Trimesh:
-    """The convex hull of points (n, 3).
+def convex_hull(points: Floats, vertex_budget: int = 0) -> trimesh.Trimesh:
+    """The convex hull of points (n, 3), its triangles split as far as the vertex budget allows.
 
     Raises:
         NeurokError: RECONSTRUCTION_FAILED where they lie in a plane.
     """
     try:
-        return trimesh.convex.convex_hull(points)
+        hull = trimesh.convex.convex_hull(points)
     except QhullError:
         problem = f"{len(points)} points have no volume"
         raise NeurokError(ErrorCode.RECONSTRUCTION_FAILED, "object", problem, "Scan the object from more sides") from None
+    while 4 * len(hull.vertices) <= vertex_budget:
+        hull = hull.subdivide()
+    return hull
 
 
 def within_budget(mesh: trimesh.Trimesh, vertex_budget: int) -> trimesh.Trimesh:
