@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable
 
 import numpy as np
@@ -89,6 +90,18 @@ def test_motion_goes_on_at_its_own_pace_after_contact() -> None:
     assert float(frames[-1].velocities[0, 0]) == pytest.approx(0.5, rel=1e-3)
     landed = [f.iterations for f in frames[100:]]
     assert max(landed) <= 3
+
+
+def test_memory_does_not_grow_with_steps() -> None:
+    path = straight_push([-0.1, 0.0, 0.05], [0.1, 0.0, 0.05], 20.0)
+    conditions = Conditions(support=FLOOR, tool=box_tool(0.04, 0.04, 0.04), path=path)
+    counts = []
+    for frame in simulate(sliding_box((0.1, 0.1, 0.1)), conditions, [8.0, 16.0]):
+        assert np.linalg.norm(frame.tool_force) > 0.0
+        del frame
+        gc.collect()
+        counts.append(sum(isinstance(o, Tensor) for o in gc.get_objects()))
+    assert abs(counts[1] - counts[0]) < 10  # 480 steps lie between
 
 
 def test_an_inelastic_landing_does_not_rebound() -> None:

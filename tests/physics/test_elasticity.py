@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
 from symbolic_systems import GRAVITY, Linear, Rigid, box_tool, lattice, soft_box, straight_push
+from torch import Tensor
 
 from neurok_ros.dynamics import Body, Conditions, Material, ToolKind, ToolShape, simulate
 
@@ -124,6 +127,48 @@ def test_a_fixed_sponge_gives_way_and_comes_back() -> None:
     assert pressed.strain_energy > 0.01
     assert float((back.positions - body.rest_positions).norm(dim=1).max()) < 0.01  # sags by rho g L^2 / 2E = 0.8 mm
     assert np.allclose(back.tool_force, 0.0)
+
+
+class Warped:
+    """The same shapes as another parameterization's, reached with other numbers: x(q) = x'(q + 20 q^3)."""
+
+    def __init__(self, inner: Linear) -> None:
+        self._inner, self.dim, self.rest = inner, inner.dim, inner.rest
+
+    def positions(self, q: Tensor) -> Tensor:
+        return self._inner.positions(q + 20.0 * q**3)
+
+    def jacobian(self, q: Tensor) -> Tensor:
+        return self._inner.jacobian(q) * (1.0 + 60.0 * q**2)
+
+    def retract(self, q: Tensor, step: Tensor) -> Tensor:
+        return q + step
+
+
+def test_motion_does_not_depend_on_the_numbers_that_name_a_shape() -> None:
+    body = polynomial_box((0.12, 0.1, 0.08), (3, 3, 3), 1, Material(2.0e4, 0.3, 0.02))
+    assert isinstance(body.kinematics, Linear)
+    warped = replace(body, kinematics=Warped(body.kinematics))
+    path = straight_push([-0.1, 0.01, 0.06], [0.0, 0.01, 0.06], 0.5)
+    conditions = Conditions(support=FLOOR, tool=box_tool(0.04, 0.04, 0.04), path=path)
+    plain_frames, warped_frames = (list(simulate(b, conditions, [0.2, 0.4, 0.7])) for b in (body, warped))
+    assert float((plain_frames[-1].positions - body.rest_positions).norm(dim=1).max()) > 0.04
+    for plain, other in zip(plain_frames, warped_frames, strict=True):
+        assert other.converged
+        assert float((plain.positions - other.positions).abs().max()) < 2e-5
+        assert np.allclose(plain.tool_force, other.tool_force, atol=0.05)
+
+
+def test_halving_the_step_changes_a_soft_push_little() -> None:
+    body = polynomial_box((0.2, 0.2, 0.2), (4, 4, 4), 3, Material(5.0e4, 0.3, 0.05, 0.5))
+    held = (body.rest_positions[:, 2] < 1e-9).nonzero().squeeze(1)
+    path = straight_push([-0.16, 0.0, 0.15], [-0.1, 0.0, 0.15], 0.3)
+    conditions = Conditions(support=FLOOR, tool=ToolShape(ToolKind.SPHERE, (0.05,)), path=path, anchors=held)
+    coarse, fine = (next(iter(simulate(body, conditions, [0.3], step))) for step in (1.0 / 60.0, 1.0 / 240.0))
+    moved = (fine.positions - body.rest_positions).norm(dim=1).max()
+    assert float(moved) > 0.03
+    assert float((coarse.positions - fine.positions).norm(dim=1).max()) < 0.03 * float(moved)
+    assert coarse.tool_force[0] == pytest.approx(fine.tool_force[0], rel=0.05)
 
 
 def test_tool_box_presses_a_soft_block_with_the_force_of_its_stiffness() -> None:
