@@ -94,6 +94,7 @@ class NodeParameters:
     )
     max_result_mb: float = _parameter(32.0, "Largest motion sent as a result, MB.", 0.1, 1000.0)
 
+    diagnostics_period_s: float = _parameter(1.0, "Seconds between two diagnostics, s." + AT_CONFIGURE, 0.05, 60.0)
     marker_rate_hz: float = _parameter(15.0, "Most motion markers per second, 1/s." + AT_CONFIGURE, 0.1, 60.0)
     marker_max_triangles: int = _parameter(5000, "Most triangles of a marker; larger meshes are shown coarser.", 12, 200_000)
 

@@ -42,7 +42,6 @@ T = TypeVar("T")
 
 GOALS_END_WITHIN = 10.0
 """Seconds that deactivation waits for goals to end; each needs one integration step or one look at `should_stop`."""
-DIAGNOSTICS_PERIOD = 1.0
 MEGABYTE = 2**20
 LATCHED = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 
@@ -99,7 +98,7 @@ class Session:
         stack.callback(self._goals.destroy)
         self._create_publishers(stack)
         self._create_services(stack)
-        self._create_timers(stack, parameters.marker_rate_hz)
+        self._create_timers(stack, 1.0 / parameters.marker_rate_hz, parameters.diagnostics_period_s)
         jump = JumpThreshold(min_forward=None, min_backward=Duration(nanoseconds=-1), on_clock_change=False)
         handle = node.get_clock().create_jump_callback(jump, post_callback=self._on_time_jump)
         stack.callback(handle.unregister)
@@ -127,10 +126,10 @@ class Session:
             service = self._node.create_service(kind, name, callback, callback_group=group)
             stack.callback(self._node.destroy_service, service)
 
-    def _create_timers(self, stack: ExitStack, marker_rate: float) -> None:
+    def _create_timers(self, stack: ExitStack, marker_period: float, diagnostics_period: float) -> None:
         # Markers and diagnostics keep to the wall clock: simulated time may stand still.
         wall = Clock(clock_type=ClockType.STEADY_TIME)
-        for period, callback in ((1.0 / marker_rate, self._draw), (DIAGNOSTICS_PERIOD, self._diagnose)):
+        for period, callback in ((marker_period, self._draw), (diagnostics_period, self._diagnose)):
             timer = self._node.create_timer(period, callback, callback_group=MutuallyExclusiveCallbackGroup(), clock=wall)
             stack.callback(self._node.destroy_timer, timer)
 

@@ -31,7 +31,16 @@ def pytest_ignore_collect(collection_path: Path) -> bool | None:
 def world_arguments() -> list[str]:
     """The camera stands still and looks at the box; meshes and pushes are in the world's frame."""
     pose = ", ".join(f"{value:.9f}" for value in camera_pose())
-    return ["-p", "planning_frame:=world", "-p", f"static_transform:=[{pose}]", "-p", "vertex_budget:=300"]
+    return [
+        "-p",
+        "planning_frame:=world",
+        "-p",
+        f"static_transform:=[{pose}]",
+        "-p",
+        "vertex_budget:=300",
+        "-p",
+        "diagnostics_period_s:=0.1",
+    ]
 
 
 @pytest.fixture(scope="module")

@@ -177,7 +177,7 @@ def test_a_cloud_that_contradicts_itself_is_skipped_and_named(client: Client, na
     bad = cloud()
     spoil(bad)
     client.show(bad)
-    wait_until(lambda: int(client.value("clouds", f"skipped, {name}")) == before + 1, f"a cloud skipped because of {name}")
+    wait_until(lambda: int(client.value("clouds", f"skipped, {name}")) > before, f"a cloud skipped because of {name}")
     assert client.status("clouds").level == DiagnosticStatus.WARN
     status, result = client.ask(goal(horizon=0.1))
     assert status == GoalStatus.STATUS_SUCCEEDED, f"the good cloud before it was lost: {result.message}"

@@ -92,14 +92,10 @@ def test_the_transform_is_that_of_the_scans_time(transforms: Transforms, moving:
     assert found[0, 3] == pytest.approx(0.5, abs=1e-9)
 
 
-def test_a_scan_newer_than_every_transform_waits_for_the_next_one(
-    transforms: Transforms, moving: TransformBroadcaster
-) -> None:
+def test_a_scan_newer_than_every_transform_waits_for_the_next_one(transforms: Transforms, moving: TransformBroadcaster) -> None:
     moving.sendTransform(transform("base", "camera", 100, 0.0))
     found: list[Any] = []
-    waiting = threading.Thread(
-        target=lambda: found.append(transforms.find("base", "camera", Time(sec=103), 30.0, never))
-    )
+    waiting = threading.Thread(target=lambda: found.append(transforms.find("base", "camera", Time(sec=103), 30.0, never)))
     waiting.start()
     time.sleep(0.5)
     assert found == []
