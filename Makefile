@@ -1,6 +1,6 @@
 # make demo            predict a push on the recorded scan, over a real ROS 2 node; results in out/
 # make demo SCAN=file  the same with your own scan (.pcd, .ply, .mcap or a rosbag2 folder)
-# make test            every test
+# make test            style, types and every test
 SHELL := /bin/bash
 ENV := source .venv/ros_env.sh &&
 
@@ -9,10 +9,10 @@ demo: setup
 	@$(ENV) python scripts/demo.py $(if $(SCAN),--scan "$(SCAN)")
 
 test: setup
-	@$(ENV) python scripts/run_tests.py
+	@$(ENV) ruff check . && ruff format --check . && mypy && pytest
 
 lint: setup
-	@$(ENV) ruff check . && mypy
+	@$(ENV) ruff check . && ruff format --check . && mypy
 
 setup:
 	@bash scripts/setup.sh

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import time
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Optional
 
@@ -28,19 +27,11 @@ RECONSTRUCTION_TIMEOUT = 120.0
 """Seconds."""
 
 
-@dataclass(frozen=True)
-class Stage:
-    """A part of the work and how long it took, in wall-clock milliseconds."""
-
-    name: str
-    milliseconds: float
-
-
 def main(
     scan: Annotated[Path, typer.Argument(help="a .pcd, .ply or .mcap file, or a rosbag2 folder")],
     out: Annotated[Path, typer.Option(help="folder for the film, the pictures, the GLB and the numbers")] = Path("out"),
-    topic: Annotated[Optional[str], typer.Option(help="the PointCloud2 topic of a bag with several")] = None,  # noqa: UP007, UP045
-    label: Annotated[Optional[int], typer.Option(help="take the object with this value in the label field")] = None,  # noqa: UP007, UP045
+    topic: Annotated[Optional[str], typer.Option(help="the PointCloud2 topic of a bag with several")] = None,  # noqa: UP045
+    label: Annotated[Optional[int], typer.Option(help="take the object with this value in the label field")] = None,  # noqa: UP045
     youngs_modulus: Annotated[float, typer.Option(help="Pa")] = 2.0e4,
     density: Annotated[float, typer.Option(help="kg/m^3")] = 100.0,
     friction: Annotated[float, typer.Option(help="Coulomb coefficient")] = 0.5,
@@ -49,6 +40,7 @@ def main(
     depth: Annotated[float, typer.Option(help="how far the push goes past first touch, as a part of the object's extent")] = 0.35,
     height: Annotated[float, typer.Option(help="where it touches, as a part of the object's height")] = 0.75,
     horizon: Annotated[float, typer.Option(help="seconds")] = 1.8,
+    split_touching: Annotated[bool, typer.Option(help="cut things that touch apart; not for an object with legs")] = True,
 ) -> None:
     """Reconstruct the object in SCAN, push it with a ball from the side, and film what happens."""
     console = Console()
@@ -60,7 +52,11 @@ def main(
         ) as progress:
             task = progress.add_task("reading the scan", total=1.0)
             mesh, reconstruction_ms = _reconstruct(
-                scan, topic, ObjectSelection(label=label), lambda stage: progress.update(task, description=stage)
+                scan,
+                topic,
+                SegmentationOptions(split_touching=split_touching),
+                ObjectSelection(label=label),
+                lambda stage: progress.update(task, description=stage),
             )
             push = suggest_push(mesh, depth, height)
             progress.update(task, description="preparing")
@@ -128,19 +124,24 @@ def print_summary(console: Console, motion: PredictedMotion, out: Path) -> None:
 
 
 def _reconstruct(
-    path: Path, topic: str | None, selection: ObjectSelection, on_stage: Any
+    path: Path, topic: str | None, segmentation: SegmentationOptions, selection: ObjectSelection, on_stage: Any
 ) -> tuple[ReconstructedMesh, dict[str, float]]:
     worker = ReconstructionWorker()
     worker.start()
     try:
         scan = read_scan(path, topic)
         mesh, _ = worker.reconstruct(
-            scan, SegmentationOptions(), selection, MeshOptions(), RECONSTRUCTION_TIMEOUT, lambda: False, on_stage
+            scan, segmentation, selection, MeshOptions(), RECONSTRUCTION_TIMEOUT, lambda: False, on_stage
         )
     finally:
         worker.close()
     return mesh, dict(mesh.timings_ms)
 
 
-if __name__ == "__main__":
+def run() -> None:
+    """Command line."""
     typer.run(main)
+
+
+if __name__ == "__main__":
+    run()

@@ -89,7 +89,9 @@ def record(scene: list[Surface], eye: Floats, target: Floats, rng: np.random.Gen
     """The organised cloud (HEIGHT, WIDTH, 3) in metres in the optical frame, NaN where nothing was measured, and its colours."""
     caster = o3d.t.geometry.RaycastingScene()
     for surface in scene:
-        caster.add_triangles(o3d.core.Tensor(surface.mesh.vertices.astype(np.float32)), o3d.core.Tensor(surface.mesh.faces.astype(np.uint32)))
+        caster.add_triangles(
+            o3d.core.Tensor(surface.mesh.vertices.astype(np.float32)), o3d.core.Tensor(surface.mesh.faces.astype(np.uint32))
+        )
     rotation = look_at(eye, target)
     columns, rows = np.meshgrid(np.arange(WIDTH), np.arange(HEIGHT))
     rays = np.stack([(columns - WIDTH / 2 + 0.5) / FOCAL, (rows - HEIGHT / 2 + 0.5) / FOCAL, np.ones((HEIGHT, WIDTH))], axis=-1)

@@ -42,7 +42,9 @@ def save_object(mesh: ReconstructedMesh, path: Path, object_id: str) -> Path:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(trimesh.exchange.gltf.export_glb(trimesh.Scene(shape), include_normals=True))
     except OSError as error:
-        raise NeurokError(ErrorCode.FILE_FAILED, "path", f"cannot write '{path}': {error.strerror}", "Name a writable file") from error
+        raise NeurokError(
+            ErrorCode.FILE_FAILED, "path", f"cannot write '{path}': {error.strerror}", "Name a writable file"
+        ) from error
     return path
 
 
@@ -73,10 +75,14 @@ def load_object(path: Path) -> tuple[str, ReconstructedMesh]:
         )
         object_id = str(extras["object_id"])
     except OSError as error:
-        raise NeurokError(ErrorCode.FILE_FAILED, "path", f"cannot read '{path}': {error.strerror}", "Name an existing .glb file") from error
+        raise NeurokError(
+            ErrorCode.FILE_FAILED, "path", f"cannot read '{path}': {error.strerror}", "Name an existing .glb file"
+        ) from error
     except Exception as error:  # whatever a parser raises on a file of another kind
         problem = f"'{path}' is not an object saved by this package ({type(error).__name__}: {error})"
         raise NeurokError(ErrorCode.FILE_FAILED, "path", problem, "Load a file that save_object wrote") from error
     if not (shape.is_watertight and np.isfinite(mesh.vertices).all() and np.isfinite(mesh.support).all()):
-        raise NeurokError(ErrorCode.FILE_FAILED, "path", f"the mesh in '{path}' is not closed and finite", "Save the object again")
+        raise NeurokError(
+            ErrorCode.FILE_FAILED, "path", f"the mesh in '{path}' is not closed and finite", "Save the object again"
+        )
     return object_id, mesh

@@ -14,7 +14,11 @@ RETREAT_SECONDS = 0.4
 
 
 def suggest_push(
-    mesh: ReconstructedMesh, depth: float = 0.25, height: float = 0.7, force_limit: float = np.inf, direction: Floats | None = None
+    mesh: ReconstructedMesh,
+    depth: float = 0.25,
+    height: float = 0.7,
+    force_limit: float = np.inf,
+    direction: Floats | None = None,
 ) -> Push:
     """Push the object with a ball from the side, along its support, then retreat.
 
