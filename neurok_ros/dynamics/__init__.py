@@ -2,8 +2,9 @@
 
 from neurok_ros.dynamics.body import Body, Material
 from neurok_ros.dynamics.contact import contact_resolution
+from neurok_ros.dynamics.frame import Frame
 from neurok_ros.dynamics.integrator import SolverSettings
-from neurok_ros.dynamics.rollout import Conditions, Frame, simulate
+from neurok_ros.dynamics.rollout import Conditions, simulate
 from neurok_ros.dynamics.tools import ToolKind, ToolPath, ToolShape, checked_push, signed_distance
 
 __all__ = [

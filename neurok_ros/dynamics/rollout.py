@@ -11,10 +11,10 @@ from torch import Tensor
 
 from neurok_ros.dynamics.body import Body
 from neurok_ros.dynamics.contact import Obstacles, ToolPose, contact_stiffness, yield_depth
-from neurok_ros.dynamics.energies import NeoHookean
+from neurok_ros.dynamics.frame import Frame, Tally, frame_of, tool_force
 from neurok_ros.dynamics.integrator import History, ReducedOperators, Solution, SolverSettings, StepProblem, solve, strain_of
 from neurok_ros.dynamics.schemes import Discretisation, Scheme
-from neurok_ros.dynamics.tools import Floats, ToolPath, ToolShape, checked_push
+from neurok_ros.dynamics.tools import ToolPath, ToolShape, checked_push
 from neurok_ros.errors import ErrorCode, NeurokError
 
 SWEEP_FRACTION = 0.5
@@ -55,50 +55,6 @@ class Conditions:
     """(dim,) 1/s, generalized velocity at the start."""
 
 
-@dataclass(frozen=True)
-class Frame:
-    """The body at one time."""
-
-    time: float
-    """Seconds from the start."""
-    q: Tensor
-    """(s,) state."""
-    positions: Tensor
-    """(n, 3) metres."""
-    velocities: Tensor
-    """(n, 3) m/s."""
-    tool_pose: Floats | None
-    """(7,) where the tool really is: metres, then quaternion x y z w."""
-    tool_force: Floats
-    """(3,) N, on the tool by the body."""
-    tool_torque: Floats
-    """(3,) N m, on the tool by the body, about the tool's origin."""
-    support_force: Floats
-    """(3,) N, on the body by the support."""
-    contact_points: Tensor
-    """(k, 3) metres, particles that touch the tool."""
-    penetration: float
-    """Metres, the deepest particle inside the tool, beyond its depth at the start."""
-    support_penetration: float
-    """Metres, the same for the support."""
-    kinetic_energy: float
-    """J."""
-    gravity_energy: float
-    """J, zero at the frame's origin."""
-    strain_energy: float
-    """J."""
-    iterations: int
-    """Newton iterations since the last frame."""
-    residual: float
-    """Metres, the largest Newton step left since the last frame."""
-    converged: bool
-    """Every step since the last frame was solved to the tolerance."""
-    force_limited: bool
-    """The tool was held back by its force limit since the last frame."""
-    diverged: bool
-    """No finite solution could be found: this is the last good state and the last frame."""
-
-
 def simulate(
     body: Body,
     conditions: Conditions,
@@ -133,14 +89,10 @@ def anchor_stiffness(body: Body, anchors: int, step: float) -> float:
     return (1000.0 * body.mass / step**2 + elastic) / max(anchors, 1)
 
 
-@dataclass
-class _Tally:
-    """What has happened since the last frame."""
-
-    iterations: int = 0
-    residual: float = 0.0
-    converged: bool = True
-    force_limited: bool = False
+def _checked_force_limit(limit: float) -> float:
+    if limit > 0.0:
+        return limit
+    raise NeurokError(ErrorCode.INVALID_PUSH, "push.force_limit", f"is {limit:g} N", "Give a positive force, or none")
 
 
 @dataclass(frozen=True)
@@ -158,7 +110,7 @@ class _Rollout:
         self._body, self._settings, self._max_step = body, settings, max_step
         self._tool = conditions.tool if conditions.path is not None else None
         self._path = checked_push(self._tool, conditions.path) if self._tool and conditions.path is not None else None
-        self._force_limit = conditions.force_limit
+        self._force_limit = _checked_force_limit(conditions.force_limit)
         self._x0 = body.rest_positions
         self._gravity = self._x0.new_tensor(conditions.gravity)
         self._anchors = conditions.anchors if conditions.anchors is not None else body.contact.new_zeros(0)
@@ -173,7 +125,7 @@ class _Rollout:
         self._in_shock = False
         self._acceleration = torch.zeros_like(self._x0)
         self._last: tuple[StepProblem, Solution] | None = None
-        self._tally = _Tally()
+        self._tally = Tally()
 
     def frames(self, frame_times: Sequence[float], should_stop: Callable[[], bool]) -> Iterator[Frame]:
         for frame_time in frame_times:
@@ -187,7 +139,7 @@ class _Rollout:
                     diverged = True
                     break
             yield self._frame(diverged)
-            self._tally = _Tally()
+            self._tally = Tally()
             if diverged:
                 return
 
@@ -336,7 +288,7 @@ class _Rollout:
 
     def _trial(self, step: float, scheme: Scheme, rate: float) -> _Trial:
         problem, solution = self._solve(step, scheme, self._clock, self._clock_after(rate, step))
-        return _Trial(rate, _tool_force(problem, solution) / self._force_limit - 1.0, problem, solution)
+        return _Trial(rate, tool_force(problem, solution) / self._force_limit - 1.0, problem, solution)
 
     def _clock_after(self, rate: float, step: float) -> float:
         return max(self._clock + rate * step, 0.0)
@@ -392,79 +344,5 @@ class _Rollout:
 
     @torch.no_grad()
     def _frame(self, diverged: bool) -> Frame:
-        body, past = self._body, self._history
         pose = self._path.pose(self._clock) if self._path is not None else None
-        tool_force, tool_torque, support_force = np.zeros((3, 3))
-        touching = past.x.new_zeros(0, 3)
-        penetration = support_penetration = 0.0
-        if self._last is not None:
-            problem, solution = self._last
-            on_support, on_tool = _contact_forces(problem, solution)
-            support_force = -_sum(on_support[1])
-            if pose is not None:
-                tool_force = _sum(on_tool[1])
-                arms = past.x[on_tool[0]] - past.x.new_tensor(pose[0])
-                tool_torque = _sum(torch.linalg.cross(arms, on_tool[1]))
-            contacts = solution.evaluation.contacts
-            if contacts is not None:
-                count = contacts.support_count
-                touching = past.x[contacts.particle[count:]]
-                support_penetration = float(contacts.depth[:count].max()) if count else 0.0
-                penetration = float(contacts.depth[count:].max()) if len(touching) else 0.0
-        strain_energy = 0.0
-        if body.strain is not None:
-            elastic = NeoHookean(body.material.shear_modulus, body.material.lame_lambda)
-            density, _ = elastic.value_and_stress(body.strain.deformation_gradients(past.x).view(-1, 9))
-            strain_energy = float(torch.dot(density, body.strain.volume))
-        return Frame(
-            time=self._time,
-            q=past.q,
-            positions=past.x,
-            velocities=past.v,
-            tool_pose=np.concatenate(pose) if pose is not None else None,
-            tool_force=tool_force,
-            tool_torque=tool_torque,
-            support_force=support_force,
-            contact_points=touching,
-            penetration=penetration,
-            support_penetration=support_penetration,
-            kinetic_energy=0.5 * float((body.masses.unsqueeze(1) * past.v**2).sum()),
-            gravity_energy=-float(body.masses @ (past.x @ self._gravity)),
-            strain_energy=strain_energy,
-            iterations=self._tally.iterations,
-            residual=self._tally.residual,
-            converged=self._tally.converged,
-            force_limited=self._tally.force_limited,
-            diverged=diverged,
-        )
-
-
-def _contact_forces(problem: StepProblem, solution: Solution) -> tuple[tuple[Tensor, Tensor], tuple[Tensor, Tensor]]:
-    """For support and tool: the particles that touch it, (k,), and the force of each on it, (k, 3) N."""
-    x = solution.evaluation.x
-    contacts, friction = solution.evaluation.contacts, solution.friction
-    parts: list[list[tuple[Tensor, Tensor]]] = [[], []]
-    pieces = [] if contacts is None else [(contacts.derivatives(), contacts.support_count)]
-    if friction is not None:
-        particle = friction.contacts.particle
-        _, forces = friction.value_and_derivatives(problem.velocities(x)[particle], problem.discretisation.scale, False)
-        pieces.append((forces, friction.contacts.support_count))
-    for forces, count in pieces:
-        parts[0].append((forces.particle[:count], forces.gradient[:count]))
-        parts[1].append((forces.particle[count:], forces.gradient[count:]))
-    empty = (problem.body.contact.new_zeros(0), x.new_zeros(0, 3))
-    support, tool = ([empty, *part] for part in parts)
-    return (
-        (torch.cat([p for p, _ in support]), torch.cat([g for _, g in support])),
-        (torch.cat([p for p, _ in tool]), torch.cat([g for _, g in tool])),
-    )
-
-
-def _tool_force(problem: StepProblem, solution: Solution) -> float:
-    """N, magnitude of the force on the tool."""
-    return float(_contact_forces(problem, solution)[1][1].sum(0).norm())
-
-
-def _sum(vectors: Tensor) -> Floats:
-    total: Floats = vectors.sum(0).cpu().numpy()
-    return total
+        return frame_of(self._body, self._time, self._history, self._gravity, pose, self._last, self._tally, diverged)

@@ -100,7 +100,7 @@ def test_memory_does_not_grow_with_steps() -> None:
         assert np.linalg.norm(frame.tool_force) > 0.0
         del frame
         gc.collect()
-        counts.append(sum(isinstance(o, Tensor) for o in gc.get_objects()))
+        counts.append(sum(type(o) is Tensor for o in gc.get_objects()))
     assert abs(counts[1] - counts[0]) < 10  # 480 steps lie between
 
 

@@ -101,6 +101,14 @@ def test_a_push_that_starts_inside_the_object_is_refused() -> None:
     assert caught.value.code is ErrorCode.INVALID_PUSH
 
 
+@pytest.mark.parametrize("limit", [0.0, -1.0, float("nan")])
+def test_a_force_limit_that_is_no_force_is_refused(limit: float) -> None:
+    conditions = Conditions(tool=box_tool(0.04, 0.04, 0.04), path=low_push(0.2), force_limit=limit)
+    with pytest.raises(NeurokError, match="force_limit") as caught:
+        simulate(rigid_box((0.1, 0.1, 0.1)), conditions, [0.1])
+    assert caught.value.code is ErrorCode.INVALID_PUSH
+
+
 def test_a_box_sunk_into_its_support_by_scan_noise_is_not_thrown_up() -> None:
     body = rigid_box((0.1, 0.1, 0.1))
     frames = list(simulate(body, Conditions(support=(0.0, 0.0, 1.0, -0.004)), np.arange(1, 31) / 60.0))

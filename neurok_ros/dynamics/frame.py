@@ -1,0 +1,180 @@
+"""What a rollout tells of one time: positions, forces, energies, and how well the steps were solved."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from neurok_ros.dynamics.body import Body
+from neurok_ros.dynamics.energies import NeoHookean
+from neurok_ros.dynamics.integrator import History, Solution, StepProblem
+from neurok_ros.dynamics.tools import Floats
+
+
+@dataclass(frozen=True)
+class Frame:
+    """The body at one time."""
+
+    time: float
+    """Seconds from the start."""
+    q: Tensor
+    """(s,) state."""
+    positions: Tensor
+    """(n, 3) metres."""
+    velocities: Tensor
+    """(n, 3) m/s."""
+    tool_pose: Floats | None
+    """(7,) where the tool really is: metres, then quaternion x y z w."""
+    tool_force: Floats
+    """(3,) N, on the tool by the body."""
+    tool_torque: Floats
+    """(3,) N m, on the tool by the body, about the tool's origin."""
+    support_force: Floats
+    """(3,) N, on the body by the support."""
+    contact_points: Tensor
+    """(k, 3) metres, particles that touch the tool."""
+    penetration: float
+    """Metres, the deepest particle inside the tool, beyond its depth at the start."""
+    support_penetration: float
+    """Metres, the same for the support."""
+    kinetic_energy: float
+    """J."""
+    gravity_energy: float
+    """J, zero at the frame's origin."""
+    strain_energy: float
+    """J."""
+    iterations: int
+    """Newton iterations since the last frame."""
+    residual: float
+    """Metres, the largest Newton step left since the last frame."""
+    converged: bool
+    """Every step since the last frame was solved to the tolerance."""
+    force_limited: bool
+    """The tool was held back by its force limit since the last frame."""
+    diverged: bool
+    """No finite solution could be found: this is the last good state and the last frame."""
+
+
+@dataclass
+class Tally:
+    """What has happened since the last frame."""
+
+    iterations: int = 0
+    residual: float = 0.0
+    converged: bool = True
+    force_limited: bool = False
+
+
+def frame_of(
+    body: Body,
+    time: float,
+    state: History,
+    gravity: Tensor,
+    tool_pose: tuple[Floats, Floats] | None,
+    last: tuple[StepProblem, Solution] | None,
+    tally: Tally,
+    diverged: bool,
+) -> Frame:
+    """The frame at the end of a step.
+
+    Args:
+        body: what moves.
+        time: seconds.
+        state: positions and velocities.
+        gravity: (3,) m/s^2.
+        tool_pose: position (3,) in metres and quaternion (4,) x y z w.
+        last: the step that led here; None before the first, where no force is known.
+        tally: what has happened since the last frame.
+        diverged: whether the rollout ends here.
+    """
+    tool_total, tool_torque, support_total = np.zeros((3, 3))
+    touching = state.x.new_zeros(0, 3)
+    penetration = support_penetration = 0.0
+    if last is not None:
+        problem, solution = last
+        on_support, on_tool = contact_forces(problem, solution)
+        support_total = -_sum(on_support.force)
+        if tool_pose is not None:
+            arms = state.x[on_tool.particle] - state.x.new_tensor(tool_pose[0])
+            tool_total, tool_torque = _sum(on_tool.force), _sum(torch.linalg.cross(arms, on_tool.force))
+        contacts = solution.evaluation.contacts
+        if contacts is not None:
+            count = contacts.support_count
+            touching = state.x[contacts.particle[count:]]
+            support_penetration = float(contacts.depth[:count].max()) if count else 0.0
+            penetration = float(contacts.depth[count:].max()) if len(touching) else 0.0
+    return Frame(
+        time=time,
+        q=state.q,
+        positions=state.x,
+        velocities=state.v,
+        tool_pose=np.concatenate(tool_pose) if tool_pose is not None else None,
+        tool_force=tool_total,
+        tool_torque=tool_torque,
+        support_force=support_total,
+        contact_points=touching,
+        penetration=penetration,
+        support_penetration=support_penetration,
+        kinetic_energy=0.5 * float((body.masses.unsqueeze(1) * state.v**2).sum()),
+        gravity_energy=-float(body.masses @ (state.x @ gravity)),
+        strain_energy=_strain_energy(body, state.x),
+        iterations=tally.iterations,
+        residual=tally.residual,
+        converged=tally.converged,
+        force_limited=tally.force_limited,
+        diverged=diverged,
+    )
+
+
+@dataclass(frozen=True)
+class ContactForces:
+    """Forces of a body's particles on one obstacle; a particle may occur twice (normal force and friction)."""
+
+    particle: Tensor
+    """(k,) int64."""
+    force: Tensor
+    """(k, 3) N, on the obstacle."""
+
+
+def contact_forces(problem: StepProblem, solution: Solution) -> tuple[ContactForces, ContactForces]:
+    """On the support and on the tool, at the end of a step."""
+    x = solution.evaluation.x
+    pieces = []
+    contacts, friction = solution.evaluation.contacts, solution.friction
+    if contacts is not None:
+        pieces.append((contacts.derivatives(), contacts.support_count))
+    if friction is not None:
+        velocity = problem.velocities(x)[friction.contacts.particle]
+        forces = friction.value_and_derivatives(velocity, problem.discretisation.scale, with_hessian=False)[1]
+        pieces.append((forces, friction.contacts.support_count))
+    if not pieces:
+        nothing = ContactForces(problem.body.contact.new_zeros(0), x.new_zeros(0, 3))
+        return nothing, nothing
+    support = [(p.particle[:count], p.gradient[:count]) for p, count in pieces]
+    tool = [(p.particle[count:], p.gradient[count:]) for p, count in pieces]
+    return _joined(support), _joined(tool)
+
+
+def _joined(parts: list[tuple[Tensor, Tensor]]) -> ContactForces:
+    return ContactForces(torch.cat([particle for particle, _ in parts]), torch.cat([force for _, force in parts]))
+
+
+def tool_force(problem: StepProblem, solution: Solution) -> float:
+    """N, magnitude of the force on the tool at the end of a step."""
+    return float(contact_forces(problem, solution)[1].force.sum(0).norm())
+
+
+def _strain_energy(body: Body, x: Tensor) -> float:
+    if body.strain is None:
+        return 0.0
+    elastic = NeoHookean(body.material.shear_modulus, body.material.lame_lambda)
+    density, _ = elastic.value_and_stress(body.strain.deformation_gradients(x).view(-1, 9))
+    return float(torch.dot(density, body.strain.volume))
+
+
+def _sum(vectors: Tensor) -> Floats:
+    total: Floats = vectors.sum(0).cpu().numpy()
+    return total
