@@ -24,8 +24,6 @@ BORDER_VOXELS = 2.0
 """Patches with points nearer than this, in voxels, share a border."""
 GROOVE_ANGLE = np.deg2rad(22.0)
 """Two patches whose normals close by more than this meet in a groove."""
-LEAST_GROOVE = 0.7
-"""Parts are separate objects if at least this share of the border between them is a groove."""
 SHELF_ANGLE = np.deg2rad(25.0)
 """A surface inclined less than this can carry another object."""
 FOOT_VOXELS = 2.0
@@ -51,8 +49,8 @@ def split_at_grooves(
     """Cut a cluster of points (n, 3) into objects.
 
     A groove alone is not enough: a handle and a cap meet their object in one as well. A part is an object of its own only
-    if it stands on the support or on a surface that can carry it. Parts that do not border on each other but are nearer
-    than `gap` stay together: the camera saw a rim edge-on. Parts with fewer than `min_points` join a neighbour.
+    if it stands on the support or on a surface that can carry it. A part that hangs in the air joins what is nearer to it
+    than `gap` even without a border: the camera saw a rim edge-on. Parts with fewer than `min_points` join a neighbour.
 
     Args:
         points: thinned out to one per `voxel`.
@@ -76,8 +74,8 @@ def split_at_grooves(
     gaps = _touching(points, owner, gap)
     bordering = np.unique(np.sort(part_of[border.pairs], axis=1), axis=0)
     gaps = gaps[~_among(np.sort(part_of[gaps], axis=1), bordering, len(seeds))]
-    never = np.zeros(len(gaps), dtype=bool)
-    part_of = _merge(part_of, sizes, feet, _Border(gaps, never, never), min_points)
+    apart, unsupported = np.ones(len(gaps), dtype=bool), np.zeros(len(gaps), dtype=bool)
+    part_of = _merge(part_of, sizes, feet, _Border(gaps, apart, unsupported), min_points)
     label = part_of[owner]
     return [np.flatnonzero(label == each) for each in np.unique(label)]
 
@@ -169,6 +167,6 @@ def _target(part: int, ends: NDArray[np.int64], border: _Border, small: bool, st
     shared = np.bincount(neighbours)
     grooves = np.bincount(neighbours, weights=border.groove[touching], minlength=len(shared))
     carried = np.bincount(neighbours, weights=(border.groove & border.shelf)[touching], minlength=len(shared))
-    apart = (grooves >= LEAST_GROOVE * shared) & (stands | (carried > 0.5 * grooves)) & (not small)
-    eligible = (shared > 0) & ~apart
+    rests = stands | (carried > 0.5 * grooves)
+    eligible = (shared > 0) & (small | ~rests)
     return int(np.argmax(shared * eligible)) if eligible.any() else None

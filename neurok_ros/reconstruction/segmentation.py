@@ -23,6 +23,10 @@ from neurok_ros.reconstruction.types import Floats, ObjectSelection, Scan, Segme
 
 FOOT_DEVIATIONS = 3.0
 """Points next to an object belong to it from this many standard deviations of the support's noise upwards."""
+WALL_WIDTH = 0.7
+"""Metres: something flat and wider than this is a wall behind the support, not an object."""
+NOISE_RANGE = 1.2
+"""Metres: beyond this the noise of depth cameras, which grows with the square of the range, exceeds the plane tolerance."""
 SPECKLE_SHARE = 0.1
 """A cluster with less than this share of the least number of points is noise, not an object seen badly."""
 
@@ -53,7 +57,9 @@ def segment(scan: Scan, options: SegmentationOptions) -> list[SegmentedObject]:
             "Let the camera see the surface that the object stands on",
         )
     heights = support.heights(points)
-    above = (heights > options.plane_tolerance) & (heights < MAX_OBJECT_HEIGHT) & support.over(points)
+    ranges = np.linalg.norm(points - scan.viewpoints[kept], axis=1)
+    tolerance = options.plane_tolerance * np.maximum(1.0, ranges / NOISE_RANGE) ** 2
+    above = (heights > tolerance) & (heights < MAX_OBJECT_HEIGHT) & support.over(points)
     thin, _ = voxel_representatives(points[above], options.voxel) if above.any() else (np.empty(0, np.int64), None)
     rows = kept[above][thin]
     parts = _parts(scan.points[rows], scan.viewpoints[rows], support, options)
@@ -118,6 +124,7 @@ def _parts(points: Floats, viewpoints: Floats, support: Support, options: Segmen
     highest_start = options.plane_tolerance + 2 * options.cluster_distance
     clusters = connected_clusters(points, options.cluster_distance)
     clusters = [each for each in clusters if support.heights(points[each]).min() < highest_start]
+    clusters = [each for each in clusters if not _is_wall(points[each], options)]
     if clusters and SPECKLE_SHARE * options.min_points < len(clusters[0]) < options.min_points:
         raise NeurokError(
             ErrorCode.TOO_FEW_POINTS,
@@ -143,6 +150,15 @@ def _parts(points: Floats, viewpoints: Floats, support: Support, options: Segmen
         )
         parts += [cluster[each] for each in cut if len(each) >= options.min_points]
     return sorted(parts, key=len, reverse=True)
+
+
+def _is_wall(points: Floats, options: SegmentationOptions) -> bool:
+    """Whether points (n, 3) are flat and wider than anything that stands on a support."""
+    if len(points) < 3:
+        return False
+    deviations = np.linalg.svd(points - points.mean(axis=0), compute_uv=False) / np.sqrt(len(points))
+    wide = float(np.ptp(points, axis=0).max()) > WALL_WIDTH
+    return wide and float(deviations[2]) < options.plane_tolerance
 
 
 def _foot_height(heights: Floats, options: SegmentationOptions) -> float:

@@ -6,16 +6,20 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.spatial import ConvexHull, QhullError
+from scipy.spatial import ConvexHull, QhullError, cKDTree
 
 from neurok_ros.reconstruction.clusters import connected_clusters
 from neurok_ros.reconstruction.types import Floats, SegmentationOptions
 
-RANSAC_TRIALS = 400
+RANSAC_TRIALS = 300
 RANSAC_SAMPLE = 8000
+NEIGHBOURS = 150
+"""Of the sample: a patch of 10 to 20 cm."""
 CANDIDATES = 5
 LEAST_SHARE = 0.03
 """A plane with fewer of the points than this is not considered."""
+OTHER_PLANE = 0.15
+"""A plane with more than this share of a support's points is not carried by it."""
 MAX_TILT = np.deg2rad(20.0)
 """Between the given upward direction and the support's normal."""
 MAX_OBJECT_HEIGHT = 0.6
@@ -72,7 +76,7 @@ def find_support(points: Floats, viewpoints: Floats, options: SegmentationOption
     scores = []
     for plane, inliers in zip(candidates, inlier_masks, strict=True):
         support = _bounded(plane, sample[inliers])
-        others = np.any([mask for mask in inlier_masks if mask.sum() > 0.5 * inliers.sum()], axis=0)
+        others = np.any([mask for mask in inlier_masks if mask.sum() > OTHER_PLANE * inliers.sum()], axis=0)
         carries = support is not None and _carries(support, sample[~others], options)
         scores.append(int(inliers.sum()) * (1.0 if carries else 0.01))
     best = int(np.argmax(scores))
@@ -99,7 +103,7 @@ def _ransac(points: Floats, options: SegmentationOptions, random: np.random.Gene
     """The plane through three of the points (n, 3) that most others are near to."""
     if len(points) < 3:
         return None
-    corners = points[random.integers(len(points), size=(RANSAC_TRIALS, 3))]
+    corners = points[_triples(points, random)]
     normals = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
     lengths = np.linalg.norm(normals, axis=1)
     usable = lengths > 1e-9
@@ -113,6 +117,15 @@ def _ransac(points: Floats, options: SegmentationOptions, random: np.random.Gene
     counts = (np.abs(thin @ normals.T + offsets) < options.plane_tolerance).sum(axis=0)
     best = int(np.argmax(counts))
     return np.append(normals[best], offsets[best])
+
+
+def _triples(points: Floats, random: np.random.Generator) -> NDArray[np.int64]:
+    """(2 * RANSAC_TRIALS, 3) indices: triples from anywhere find large noisy planes, triples of neighbours find small ones."""
+    anywhere = random.integers(len(points), size=(RANSAC_TRIALS, 3))
+    first = random.integers(len(points), size=RANSAC_TRIALS)
+    _, near = cKDTree(points).query(points[first], k=min(NEIGHBOURS, len(points)))
+    picked = random.integers(near.shape[1], size=(RANSAC_TRIALS, 2))
+    return np.concatenate([anywhere, np.column_stack([first, np.take_along_axis(near, picked, axis=1)])])
 
 
 def _fit(points: Floats) -> Floats:
