@@ -23,6 +23,9 @@ DEPTH_LIMIT = 5e-4
 DEPTH_FRACTION = 5e-3
 """... or this part of the body's length, whichever is less."""
 STIFFER_THAN_MATERIAL = 10.0
+SWEEP_FRACTION = 0.5
+"""In one step a near tool and a particle approach each other by at most this part of the tool's smallest half-extent, and no
+iteration takes a particle deeper into it than that, so that it is always pushed out on the side where it came in."""
 STANDARD_GRAVITY = 9.81
 """m/s^2: scale of forces, whatever gravity is."""
 
@@ -111,8 +114,11 @@ class Obstacles:
         distance, normal = signed_distance(self.tool, (points - pose.position) @ pose.rotation)
         return distance + self.tool_slack, normal @ pose.rotation.T
 
-    def contacts(self, points: Tensor, pose: ToolPose | None) -> Contacts | None:
-        """Of contact points (c, 3) in metres; None if nothing touches. Without a pose the tool is out of reach."""
+    def contacts(self, points: Tensor, pose: ToolPose | None) -> tuple[Contacts | None, Tensor | None]:
+        """Of contact points (c, 3) in metres; None if nothing touches. And their gaps (c,) to the tool, in metres.
+
+        Without a pose the tool is out of reach, and so are gaps.
+        """
         found: list[tuple[Tensor, Tensor, Tensor]] = []
         support_gaps = self.support_gaps(points)
         support_count = 0
@@ -126,11 +132,13 @@ class Obstacles:
             index = (tool_gaps[0] < 0.0).nonzero().squeeze(1)
             if len(index):
                 found.append((index, tool_gaps[0][index], tool_gaps[1][index]))
+        gaps_to_tool = tool_gaps[0] if tool_gaps is not None else None
         if not found:
-            return None
+            return None, gaps_to_tool
         if len(found) == 1:
             index, gap, normal = found[0]
         else:
             index, gap, normal = (torch.cat(parts) for parts in zip(*found, strict=True))
         energy, force, stiffness = contact_law(-gap, self.stiffness[index], self.yield_depth)
-        return Contacts(self.particle[index], normal, -gap, force, stiffness, float(energy.sum()), support_count)
+        touching = Contacts(self.particle[index], normal, -gap, force, stiffness, float(energy.sum()), support_count)
+        return touching, gaps_to_tool

@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from neurok_ros.dynamics.body import Body
-from neurok_ros.dynamics.contact import STANDARD_GRAVITY, Obstacles, ToolPose
+from neurok_ros.dynamics.contact import STANDARD_GRAVITY, SWEEP_FRACTION, Obstacles, ToolPose
 from neurok_ros.dynamics.energies import (
     Contacts,
     Friction,
@@ -130,6 +130,8 @@ class Evaluation:
     stress: Tensor
     """(s, 9) J, Piola stress times volume, elastic and viscous."""
     contacts: Contacts | None
+    tool_gaps: Tensor | None
+    """(c,) metres, from the contact particles to the tool; None where it is out of reach."""
 
 
 @dataclass(frozen=True)
@@ -204,7 +206,7 @@ class StepProblem:
             held = x[self.anchors] - self._held
             value += 0.5 * self.anchor_stiffness * float((held * held).sum())
             gradient.index_add_(0, self.anchors, held, alpha=self.anchor_stiffness)
-        contacts = self.obstacles.contacts(x[self.obstacles.particle], self.tool_after)
+        contacts, tool_gaps = self.obstacles.contacts(x[self.obstacles.particle], self.tool_after)
         if contacts is not None:
             value += contacts.energy
             gradient.index_add_(0, contacts.particle, -contacts.force.unsqueeze(1) * contacts.normal)
@@ -223,7 +225,7 @@ class StepProblem:
             value += float(torch.dot(density, volume))
             stress = stress * volume.unsqueeze(1)
             magnitude += self.body.material.youngs_modulus * float(volume.sum())
-        return Evaluation(q, x, value, 1e-14 * (abs(value) + magnitude), gradient, f, stress, contacts)
+        return Evaluation(q, x, value, 1e-14 * (abs(value) + magnitude), gradient, f, stress, contacts, tool_gaps)
 
     def _friction_forces(self, friction: Friction, x: Tensor, with_hessian: bool) -> tuple[Tensor, PointForces]:
         particle = friction.contacts.particle
@@ -253,6 +255,15 @@ class StepProblem:
             blocks = torch.cat([p.hessian for p in points])
             hessian = torch.addmm(hessian, touched.view(-1, dim).T, (blocks @ touched).view(-1, dim))
         return hessian
+
+    def longest_safe(self, at: Evaluation, jacobian: Tensor, step: Tensor) -> float:
+        """The part of a tangent step (dim,), at most 1, that takes no particle past the tool (see SWEEP_FRACTION)."""
+        if at.tool_gaps is None or self.obstacles.tool is None:
+            return 1.0
+        moves = (jacobian[self.obstacles.particle] @ step).norm(dim=1)
+        deepest = SWEEP_FRACTION * min(self.obstacles.tool.half_extents)
+        allowed = (at.tool_gaps + deepest).clamp(min=0.2 * deepest)
+        return min(1.0, float((allowed / moves.clamp(min=1e-300)).min()))
 
     def decrement_tolerance(self) -> float:
         """J: a Newton decrement (gradient times step) below this is convergence, see SolverSettings."""
@@ -341,7 +352,7 @@ def _minimise(problem: StepProblem, q: Tensor, q_step: Tensor) -> Solution:
             if decrement < accurate:
                 return Solution(at, q_step, iteration, residual, True, problem.friction)
             if refresh or problem.body.strain is None or decrement < STALE_CONTRACTION * last_decrement:
-                reached = _line_search(problem, at, step, decrement)
+                reached = _line_search(problem, at, step, decrement, problem.longest_safe(at, jacobian, step))
             if reached is not None or problem.body.strain is None:
                 break
         if reached is None:
@@ -384,9 +395,11 @@ def _cholesky(hessian: Tensor) -> Tensor | None:
     return factor if int(failed) == 0 and bool(torch.isfinite(factor.diagonal()).all()) else None
 
 
-def _line_search(problem: StepProblem, at: Evaluation, step: Tensor, decrement: float) -> tuple[Evaluation, float] | None:
-    """The first of 1, 1/2, 1/4, ... of the step that lowers the objective enough (Armijo)."""
-    taken = 1.0
+def _line_search(
+    problem: StepProblem, at: Evaluation, step: Tensor, decrement: float, longest: float
+) -> tuple[Evaluation, float] | None:
+    """The first of 1, 1/2, 1/4, ... of the longest part of the step that lowers the objective enough (Armijo)."""
+    taken = longest
     for _ in range(20):
         trial = problem.evaluate(problem.body.kinematics.retract(at.q, taken * step))
         if trial.value <= at.value - 1e-4 * taken * decrement + at.noise:

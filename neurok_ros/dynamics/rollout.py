@@ -10,16 +10,13 @@ import torch
 from torch import Tensor
 
 from neurok_ros.dynamics.body import Body
-from neurok_ros.dynamics.contact import Obstacles, ToolPose, contact_stiffness, yield_depth
+from neurok_ros.dynamics.contact import SWEEP_FRACTION, Obstacles, ToolPose, contact_stiffness, yield_depth
 from neurok_ros.dynamics.frame import Frame, Tally, frame_of, tool_force
 from neurok_ros.dynamics.integrator import History, ReducedOperators, Solution, SolverSettings, StepProblem, solve, strain_of
 from neurok_ros.dynamics.schemes import Discretisation, Scheme
 from neurok_ros.dynamics.tools import ToolPath, ToolShape, checked_push
 from neurok_ros.errors import ErrorCode, NeurokError
 
-SWEEP_FRACTION = 0.5
-"""In one step a near tool and a particle approach each other by at most this part of the tool's smallest half-extent, so that
-a particle is always pushed out on the side where it came in."""
 NEAR = 0.01
 """Metres: a particle this near to the tool, after what both will travel in a step, is looked at."""
 START_DEPTH_LIMIT = 0.01

@@ -129,6 +129,18 @@ def test_a_fixed_sponge_gives_way_and_comes_back() -> None:
     assert np.allclose(back.tool_force, 0.0)
 
 
+def test_a_soft_block_cannot_jump_through_the_tool_that_holds_it_down() -> None:
+    """An undamped block pressed by 6 cm under a 4 cm plate that stops: its top stays under the plate."""
+    body = polynomial_box((0.2, 0.2, 0.2), (4, 4, 4), 2, Material(1.0e4, 0.3, 0.0, 1.0))
+    path = straight_push([0.0, 0.0, 0.25], [0.0, 0.0, 0.16], 0.6)
+    conditions = Conditions(support=FLOOR, tool=ToolShape(ToolKind.CYLINDER, (0.04, 0.05)), path=path)
+    top = (body.rest_positions - torch.tensor([0.0, 0.0, 0.2])).norm(dim=1).argmin()
+    for frame in simulate(body, conditions, np.arange(1, 73) / 60.0):
+        assert frame.tool_pose is not None
+        assert float(frame.positions[top, 2]) < frame.tool_pose[2] - 0.02 + 0.001
+        assert frame.converged
+
+
 class Warped:
     """The same shapes as another parameterization's, reached with other numbers: x(q) = x'(q + 20 q^3)."""
 
