@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,6 +15,7 @@ import yaml
 
 rclpy = pytest.importorskip("rclpy", reason="needs ROS 2: source .venv/ros_env.sh")
 
+from ament_index_python.packages import get_package_prefix  # noqa: E402
 from rclpy.context import Context  # noqa: E402
 from rclpy.node import Node  # noqa: E402
 from rclpy.qos import DurabilityPolicy, ReliabilityPolicy  # noqa: E402
@@ -39,8 +39,9 @@ def displays(rviz_file: Path) -> dict[str, dict[str, Any]]:
 
 @pytest.fixture
 def active_node(domain: int, parameter_file: Path) -> Iterator[None]:
-    command = [sys.executable, "-m", "neurok_ros.nodes.prediction_node", "--ros-args", "--params-file", str(parameter_file)]
-    process = subprocess.Popen([*command, "-r", f"__ns:={NAMESPACE}"], env=os.environ | {"ROS_DOMAIN_ID": str(domain)})
+    program = Path(get_package_prefix("neurok_ros"), "lib", "neurok_ros", "prediction_node")
+    arguments = ["--ros-args", "--params-file", str(parameter_file), "-r", f"__ns:={NAMESPACE}"]
+    process = subprocess.Popen([str(program), *arguments], env=os.environ | {"ROS_DOMAIN_ID": str(domain)})
     yield
     process.send_signal(signal.SIGINT)
     assert process.wait(PATIENCE) == 0
