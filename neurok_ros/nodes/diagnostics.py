@@ -9,18 +9,27 @@ from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
 
 from neurok_ros.nodes.goal_server import GoalCounts
 from neurok_ros.nodes.inbox import CloudInbox
+from neurok_ros.nodes.ros_features import Transforms
 
 OK, WARN = DiagnosticStatus.OK, DiagnosticStatus.WARN
 
 
 def cloud_status(
-    name: str, inbox: CloudInbox[Any], timeout: float, topic: str, publishers: int, incompatible_qos: str, active: bool
+    name: str,
+    inbox: CloudInbox[Any],
+    transforms: Transforms,
+    timeout: float,
+    topic: str,
+    publishers: int,
+    incompatible_qos: str,
+    active: bool,
 ) -> DiagnosticStatus:
     """What became of the clouds.
 
     Args:
         name: of the status.
         inbox: holds the clouds.
+        transforms: counts look-ups.
         timeout: seconds without a cloud before this is a warning.
         topic: resolved name of the clouds' topic.
         publishers: how many there are on it.
@@ -36,6 +45,8 @@ def cloud_status(
         "dropped, replaced by a newer one": counts.dropped,
         "seconds since the last": "never" if age is None else f"{age:.1f}",
         "time jumps back": counts.time_jumps,
+        "transform look-ups repeated": transforms.retries,
+        "transform look-ups failed": transforms.failures,
     }
     values.update({f"skipped, {reason}": count for reason, count in sorted(counts.skipped.items())})
     values.update({f"note {index}": note for index, note in enumerate(inbox.notes)})

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 import time
+import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
@@ -14,7 +14,6 @@ from typing import Generic, TypeVar
 from neurok_ros.errors import ErrorCode, NeurokError
 
 T = TypeVar("T")
-logger = logging.getLogger(__name__)
 
 
 class Verdict(Enum):
@@ -91,9 +90,13 @@ class ComputeThread:
 
     One thread, because torch compiles and caches per thread and Open3D's worker answers one question at a time; and its own
     thread, so that whoever answers cancels and lifecycle transitions is never busy computing.
+
+    Args:
+        log_error: gets the traceback where work fails in a way that nobody has foreseen.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, log_error: Callable[[str], None]) -> None:
+        self._log_error = log_error
         self._queue: SimpleQueue[Job[object] | None] = SimpleQueue()
         self._thread = threading.Thread(target=self._run, name="compute", daemon=True)
         self._thread.start()
@@ -112,10 +115,10 @@ class ComputeThread:
     def _run(self) -> None:
         while (job := self._queue.get()) is not None:
             if not job.ended:
-                job.end(_ending_of(job))
+                job.end(_ending_of(job, self._log_error))
 
 
-def _ending_of(job: Job[T]) -> Ending[T]:
+def _ending_of(job: Job[T], log_error: Callable[[str], None]) -> Ending[T]:
     try:
         return Ending(Verdict.SUCCEEDED, value=job.work(lambda: job.ended))
     except NeurokError as error:
@@ -125,7 +128,7 @@ def _ending_of(job: Job[T]) -> Ending[T]:
             NeurokError(ErrorCode.OUT_OF_MEMORY, "vertex_budget", "memory ran out", "Use fewer vertices or a shorter horizon")
         )
     except Exception as error:  # the thread must outlive whatever a job does
-        logger.exception("a job failed")
+        log_error(f"a job failed:\n{traceback.format_exc()}")
         return Ending.aborted(
             NeurokError(
                 ErrorCode.INTERNAL, type(error).__name__, str(error), "The node's log has the traceback; please report it"

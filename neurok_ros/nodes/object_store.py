@@ -10,9 +10,9 @@ from neurok_ros.errors import ErrorCode, NeurokError
 from neurok_ros.reconstruction.types import ReconstructedMesh, Scan
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class StoredObject:
-    """One object and the scans it was made from (none where it was loaded from a file)."""
+    """One object, equal to itself only, and the scans it was made from (none where it was loaded from a file)."""
 
     object_id: str
     mesh: ReconstructedMesh

@@ -109,6 +109,9 @@ class NodeParameters:
         if norm != 0.0 and abs(norm - 1.0) > 1e-3:
             raise _invalid("static_transform", f"its quaternion has length {norm:.4g}", "Make it 1, or 0 for no transform")
 
+        if norm != 0.0 and not self.planning_frame:
+            raise _invalid("planning_frame", "is empty, but static_transform is set", "Name the frame that it leads to")
+
     def static_pose(self) -> tuple[float, ...] | None:
         """x y z (metres), unit quaternion x y z w; None: no static transform."""
         norm = math.hypot(*self.static_transform[3:])

@@ -11,6 +11,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from builtin_interfaces.msg import Time
+from numpy.typing import NDArray
 from sensor_msgs.msg import PointCloud2
 
 from neurok_ros.action import PredictDeformation
@@ -28,7 +31,6 @@ from neurok_ros.nodes.messages import (
     quality_message,
     selection_from_message,
     stage_messages,
-    stamp_message,
 )
 from neurok_ros.nodes.object_store import ObjectStore, StoredObject
 from neurok_ros.nodes.parameters import NodeParameters
@@ -37,9 +39,10 @@ from neurok_ros.prediction import PreparedObject, predict, prepare
 from neurok_ros.prediction.object_file import load_object, save_object
 from neurok_ros.prediction.types import PhysicalProperties, PredictedMotion, PredictionOptions, Push
 from neurok_ros.reconstruction.scan_files import merge_scans
-from neurok_ros.reconstruction.types import ObjectSelection, Scan, SegmentedObject
+from neurok_ros.reconstruction.types import ObjectSelection, ReconstructedMesh, Scan, SegmentedObject
 from neurok_ros.reconstruction.worker import ReconstructionWorker
 
+Floats = NDArray[np.float64]
 Report = Callable[[str, float, float], None]
 ShouldStop = Callable[[], bool]
 
@@ -48,6 +51,15 @@ PREPARING, SIMULATING, FINISHING = 0.40, 0.50, 0.95
 """How far the whole goal is when a stage begins, as feedback shows it."""
 BYTES_PER_VERTEX = 12
 SLOWER = "Push more slowly, or use a softer or denser object"
+
+
+@dataclass(frozen=True)
+class _Key:
+    """What a prepared object depends on."""
+
+    stored: StoredObject
+    properties: PhysicalProperties
+    options: PredictionOptions
 
 
 @dataclass(frozen=True)
@@ -86,7 +98,7 @@ class PredictionJob:
         self.objects = ObjectStore(parameters().max_objects)
         self.stage_times_ms: dict[str, float] = {}
         """Wall-clock milliseconds per stage of the last answer."""
-        self._prepared: tuple[Any, PreparedObject] | None = None
+        self._prepared: tuple[_Key, PreparedObject] | None = None
 
     def predict(self, goal: Any, report: Report, should_stop: ShouldStop) -> Any:
         """The result of a goal; `error_code` is set where a part of the motion is all there is.
@@ -99,11 +111,13 @@ class PredictionJob:
         properties = properties_from_message(goal.properties, parameters.properties())
         options = options_from_goal(goal, parameters.frame_rate)
         selection = selection_from_message(goal.selection)
+        frames = chosen_frames(goal.frames, round(options.horizon * options.frame_rate) + 1)
+        push_from_message(goal.push, np.eye(4))  # a bad push is refused before the object costs time
 
         stored = self._object_of(goal, selection, parameters, timings, report, should_stop)
-        frame_pose = self._pose_in(stored.mesh.frame, goal.push.header.frame_id, parameters, stored.mesh.stamp, should_stop)
+        frame_pose = self._pose_now(stored.mesh.frame, goal.push.header.frame_id, "push.header.frame_id", parameters, should_stop)
         push = push_from_message(goal.push, frame_pose)
-        _check_size(goal, options, len(stored.mesh.vertices), parameters.max_result_mb)
+        _check_size(len(frames), len(stored.mesh.vertices), parameters.max_result_mb)
 
         report("preparing", PREPARING, 0.0)
         prepared = self._prepare(stored, properties, options, timings)
@@ -117,7 +131,7 @@ class PredictionJob:
             header=header_message(stored.mesh),
             rest_mesh=mesh_message(stored.mesh.vertices, stored.mesh.faces),
             observed=stored.mesh.observed.tolist(),
-            motion=motion_message(motion, chosen_frames(goal.frames, len(motion.times))),
+            motion=motion_message(motion, frames[frames < len(motion.times)]),
             quality=quality_message(motion),
         )
         if motion.flags.get("diverged"):
@@ -157,14 +171,17 @@ class PredictionJob:
         stored = self.objects.get(object_id)
         return save_object(stored.mesh, Path(path), stored.object_id)
 
-    def load(self, path: str, object_id: str) -> StoredObject:
-        """Reads an object and remembers it under `object_id`, or its own name where that is empty.
+    def load(self, path: str, object_id: str, should_stop: ShouldStop) -> StoredObject:
+        """Reads an object, brings it to the planning frame, and remembers it under `object_id`, or its own name if empty.
 
         Raises:
-            NeurokError: FILE_FAILED.
+            NeurokError: FILE_FAILED, TRANSFORM_FAILED.
         """
+        parameters = self._parameters()
         name, mesh = load_object(Path(path))
-        stored = StoredObject(object_id or name, mesh)
+        frame = parameters.planning_frame or mesh.frame
+        pose = self._pose_now(frame, mesh.frame, "path", parameters, should_stop)
+        stored = StoredObject(object_id or name, _moved(mesh, pose, frame))
         self.objects.put(stored)
         self._outputs.on_object(stored)
         return stored
@@ -209,7 +226,7 @@ class PredictionJob:
     def _scan(self, cloud: PointCloud2, parameters: NodeParameters, timings: dict[str, float], should_stop: ShouldStop) -> Scan:
         started = time.perf_counter()
         frame = parameters.planning_frame or cloud.header.frame_id
-        pose = self._transforms.find(
+        pose = self._transforms.find_sensor(
             frame, cloud.header.frame_id, cloud.header.stamp, parameters.transform_timeout_s, should_stop
         )
         scan, notes = scan_from_cloud(cloud, pose, frame, parameters.min_points)
@@ -257,22 +274,17 @@ class PredictionJob:
         self._outputs.on_object(stored)
         return stored
 
-    def _pose_in(self, target: str, source: str, parameters: NodeParameters, stamp: float, should_stop: ShouldStop) -> Any:
-        return self._transforms.find(
-            target,
-            source or target,
-            stamp_message(stamp),
-            parameters.transform_timeout_s,
-            should_stop,
-            field="push.header.frame_id",
-        )
+    def _pose_now(self, target: str, source: str, field: str, parameters: NodeParameters, should_stop: ShouldStop) -> Floats:
+        """The newest transform (4, 4), metres, from `source`, or the planning frame where that is empty, to `target`."""
+        source = source or parameters.planning_frame or target
+        return self._transforms.find(target, source, Time(), parameters.transform_timeout_s, should_stop, field)
 
     def _prepare(
         self, stored: StoredObject, properties: PhysicalProperties, options: PredictionOptions, timings: dict[str, float]
     ) -> PreparedObject:
         """Keeps the last object prepared, since planners ask for many pushes on one."""
-        key = (stored, properties, replace(options, horizon=0.0, frame_rate=0.0))
-        if self._prepared is None or self._prepared[0][0] is not stored or self._prepared[0][1:] != key[1:]:
+        key = _Key(stored, properties, replace(options, horizon=1.0, frame_rate=1.0))
+        if self._prepared is None or self._prepared[0] != key:
             started = time.perf_counter()
             self._prepared = (key, prepare(stored.mesh, properties, options))
             timings["preparing"] = _milliseconds_since(started)
@@ -293,8 +305,14 @@ class PredictionJob:
         return predict(prepared, push, options, progress, should_stop, device)
 
 
-def _check_size(goal: Any, options: PredictionOptions, vertices: int, max_result_mb: float) -> None:
-    frames = len(goal.frames) or round(options.horizon * options.frame_rate) + 1
+def _moved(mesh: ReconstructedMesh, pose: Floats, frame: str) -> ReconstructedMesh:
+    rotation, translation = pose[:3, :3], pose[:3, 3]
+    normal = rotation @ mesh.support[:3]
+    support = np.array([*normal, mesh.support[3] - normal @ translation])
+    return replace(mesh, vertices=mesh.vertices @ rotation.T + translation, support=support, frame=frame)
+
+
+def _check_size(frames: int, vertices: int, max_result_mb: float) -> None:
     megabytes = frames * vertices * BYTES_PER_VERTEX / 1e6
     if megabytes > max_result_mb:
         raise NeurokError(

@@ -86,20 +86,26 @@ class Transforms:
 
     Args:
         node: listens to /tf and /tf_static.
-        static_pose: x y z (metres) and quaternion x y z w of every other frame in the planning frame; it takes the place
-            of tf2. None: no such transform.
+        static_pose: x y z (metres) and quaternion x y z w of the sensor's frame in the planning frame; it takes the place
+            of tf2 for that frame. None: no such transform.
     """
 
     def __init__(self, node: Node, static_pose: Sequence[float] | None) -> None:
         self._static = None if static_pose is None else matrix_from_pose(static_pose)
+        self._sensor_frame: str | None = None
         self._buffer: Any = None
         self._listener: Any = None
-        if tf2_ros is not None and self._static is None:
+        if tf2_ros is not None:
             self._buffer = tf2_ros.Buffer()
             self._listener = tf2_ros.TransformListener(self._buffer, node, spin_thread=False)
         self.retries = 0
         """Look-ups that had to be repeated because the transform had not arrived yet."""
         self.failures = 0
+
+    def find_sensor(self, target: str, source: str, stamp: Any, timeout: float, should_stop: Callable[[], bool]) -> Floats:
+        """As `find`, for the frame of a cloud: the one that the static transform, if there is one, is about."""
+        self._sensor_frame = source
+        return self.find(target, source, stamp, timeout, should_stop)
 
     def find(
         self,
@@ -116,7 +122,7 @@ class Transforms:
         from a thread that may sleep.
 
         Args:
-            stamp: builtin_interfaces/Time of the data.
+            stamp: builtin_interfaces/Time of the data; zero: the newest transform.
             field: what the user wrote the source frame in.
 
         Raises:
@@ -124,7 +130,7 @@ class Transforms:
         """
         if target == source:
             return np.eye(4)
-        if self._static is not None:
+        if self._static is not None and source == self._sensor_frame:
             return self._static
         if self._buffer is None:
             self.failures += 1

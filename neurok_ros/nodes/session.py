@@ -71,7 +71,7 @@ class Session:
     def _create(self, stack: ExitStack) -> None:
         node = self._node
         parameters = read_parameters(node)
-        self._thread = ComputeThread()
+        self._thread = ComputeThread(self._logger.error)
         stack.callback(self._thread.close, GOALS_END_WITHIN)
         self._worker = ReconstructionWorker(parameters.reconstruction_memory_mb * MEGABYTE)
         self._worker.start()
@@ -169,6 +169,7 @@ class Session:
     # --- clouds and time --------------------------------------------------------------------------------------
 
     def _on_cloud(self, cloud: PointCloud2) -> None:
+        self._incompatible_qos = ""
         try:
             if check_cloud(cloud):
                 self._inbox.put(cloud)
@@ -206,7 +207,9 @@ class Session:
         return response
 
     def _load(self, request: Any, response: Any) -> Any:
-        return _with_object(response, self._run(lambda _: self._jobs.load(request.path, request.object_id)))
+        return _with_object(
+            response, self._run(lambda should_stop: self._jobs.load(request.path, request.object_id, should_stop))
+        )
 
     def _reset(self, _request: Any, response: Any) -> Any:
         error = NeurokError(ErrorCode.CANCELED, "goal", "the node was reset", "Ask again")
@@ -273,6 +276,7 @@ class Session:
         clouds = cloud_status(
             f"{name}: clouds",
             self._inbox,
+            self._transforms,
             read_parameters(node).cloud_timeout_s,
             topic,
             node.count_publishers(topic),

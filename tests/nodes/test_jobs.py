@@ -18,7 +18,7 @@ def later(seconds: float = SOON) -> float:
 
 
 def test_work_is_done_in_the_order_it_came_and_in_one_thread() -> None:
-    thread, order, threads = ComputeThread(), [], set()
+    thread, order, threads = ComputeThread(print), [], set()
 
     def work(number: int) -> int:
         order.append(number)
@@ -52,7 +52,7 @@ def test_whoever_ends_a_job_first_decides_and_nobody_after() -> None:
 
 
 def test_work_is_told_to_stop_when_the_job_was_ended_and_its_answer_is_not_used() -> None:
-    thread, started = ComputeThread(), threading.Event()
+    thread, started = ComputeThread(print), threading.Event()
 
     def work(should_stop: object) -> str:
         started.set()
@@ -72,7 +72,7 @@ def test_work_is_told_to_stop_when_the_job_was_ended_and_its_answer_is_not_used(
 
 
 def test_a_job_that_ended_in_line_is_never_begun() -> None:
-    thread, gate, begun = ComputeThread(), threading.Event(), []
+    thread, gate, begun = ComputeThread(print), threading.Event(), []
     first: Job[bool] = thread.submit(Job(lambda _: gate.wait(SOON), later()))
     second: Job[None] = thread.submit(Job(lambda _: begun.append(1), later()))
     second.end(Ending(Verdict.CANCELED, ErrorCode.CANCELED))
@@ -83,7 +83,7 @@ def test_a_job_that_ended_in_line_is_never_begun() -> None:
 
 
 def test_waiting_ends_at_the_deadline_even_if_the_work_does_not() -> None:
-    thread, gate = ComputeThread(), threading.Event()
+    thread, gate = ComputeThread(print), threading.Event()
     ending = thread.submit(Job(lambda _: gate.wait(SOON), later(0.05))).wait()
     assert ending.verdict is Verdict.ABORTED
     assert ending.code is ErrorCode.DEADLINE_EXCEEDED
@@ -103,9 +103,11 @@ def test_failing_work_gives_a_code_and_the_thread_goes_on(error: Exception, code
     def fail(_: object) -> None:
         raise error
 
-    thread = ComputeThread()
+    log: list[str] = []
+    thread = ComputeThread(log.append)
     ending = thread.submit(Job(fail, later())).wait()
     assert (ending.verdict, ending.code) == (Verdict.ABORTED, code)
     assert ending.message
+    assert any("ZeroDivisionError" in line for line in log) == (code is ErrorCode.INTERNAL)
     assert thread.submit(Job(lambda _: 1, later())).wait().value == 1
     assert thread.close(SOON)

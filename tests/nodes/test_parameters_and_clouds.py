@@ -42,6 +42,7 @@ def test_every_parameter_says_what_it_is_for() -> None:
         ({"crop_min": (0.0, 0.0, 1.0), "crop_max": (1.0, 1.0, 0.0)}, "crop_min"),
         ({"default_deadline_s": 400.0}, "default_deadline_s"),
         ({"static_transform": (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 2.0)}, "static_transform"),
+        ({"static_transform": (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0)}, "planning_frame"),
     ],
 )
 def test_parameters_that_make_no_sense_are_named(values: dict[str, object], named: str) -> None:

@@ -199,7 +199,7 @@ class Client:
         return heard
 
     def _on_diagnostics(self, message: DiagnosticArray) -> None:
-        self.diagnostics.update({status.name: status for status in message.status})
+        self.diagnostics = {**self.diagnostics, **{status.name: status for status in message.status}}
 
     def wait(self, future: Any) -> Any:
         """What a future holds once it is done."""

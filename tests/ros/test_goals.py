@@ -11,7 +11,7 @@ from action_msgs.msg import GoalStatus
 from action_msgs.srv import CancelGoal
 from geometry_msgs.msg import Point
 from harness import RELIABLE, wait_until
-from scene import BOX, cloud, goal
+from scene import BOX, CAMERA, camera_rotation, cloud, goal
 from sensor_msgs.msg import PointCloud2
 from visualization_msgs.msg import Marker, MarkerArray
 
@@ -64,7 +64,7 @@ def test_a_scan_and_a_push_come_in_and_a_motion_goes_out(seen: Client) -> None:
     assert len(motion.times) == len(motion.frames) == len(motion.tool_poses) == len(motion.contact_force) == 11
     assert np.allclose(motion.times, np.arange(11) / 20.0)
     moved = np.array(motion.vertices).reshape(11, len(vertices), 3)
-    assert np.allclose(moved[0], vertices, atol=5e-3)  # nothing has pushed yet; settling moves less than a voxel or two
+    assert np.allclose(moved[0], vertices, atol=1e-4)  # the first frame is the scan
     # A camera sees half of the box: its top and its height are sure to a few voxels (3 mm), its far side is a guess.
     assert vertices[:, 2].max() == pytest.approx(BOX[2], abs=0.01)
     assert abs(vertices[:, 2].min()) < 0.01
@@ -173,6 +173,30 @@ def test_an_empty_box_holds_nothing(seen: Client, object_id: str) -> None:
     assert "fixed_box" in result.message
 
 
+def test_a_push_in_a_frame_that_nobody_knows_is_named(seen: Client, object_id: str) -> None:
+    message = goal(object_id=object_id)
+    message.push.header.frame_id = "gripper"
+    _, result = seen.ask(message)
+    assert result.error_code == Result.TRANSFORM_FAILED
+    assert "push.header.frame_id" in result.message
+    assert "'gripper'" in result.message
+    assert "'world'" in result.message
+
+
+def test_a_push_in_the_cameras_frame_is_the_same_push(seen: Client, object_id: str) -> None:
+    _, there = seen.ask(goal(object_id=object_id))
+    message = goal(object_id=object_id)
+    message.push.header.frame_id = "camera"
+    for waypoint in message.push.waypoints:
+        at = waypoint.pose.position
+        at.x, at.y, at.z = camera_rotation().T @ (np.array([at.x, at.y, at.z]) - CAMERA)
+    _, here = seen.ask(message)
+    assert here.error_code == Result.NONE, here.message
+    # The tool is a sphere, so its orientation does not matter; rounding of the pose is 1e-9.
+    assert np.allclose(there.motion.tool_poses[-1].position.x, here.motion.tool_poses[-1].position.x, atol=1e-6)
+    assert np.allclose(there.motion.vertices, here.motion.vertices, atol=1e-3)
+
+
 def test_a_result_that_would_be_too_large_is_refused_before_it_is_computed(seen: Client, object_id: str) -> None:
     _, result = seen.ask(goal(object_id=object_id, horizon=59.0, frame_rate=240.0))
     assert result.error_code == Result.RESULT_TOO_LARGE
@@ -201,7 +225,6 @@ def test_cancelling_a_goal_that_has_ended_changes_nothing(seen: Client, object_i
 
 def test_a_cancel_that_races_with_success_is_either_rejected_or_honoured(seen: Client, object_id: str) -> None:
     """Cancels sent at many moments around the end: accepted means CANCELED, rejected means SUCCEEDED, nothing dies."""
-    verdicts = set()
     for delay in np.linspace(0.0, 0.3, 12):
         handle = seen.send(goal(object_id=object_id, horizon=0.1))
         time.sleep(float(delay))
@@ -209,8 +232,6 @@ def test_a_cancel_that_races_with_success_is_either_rejected_or_honoured(seen: C
         status, _ = seen.result(handle)
         accepted = len(response.goals_canceling) == 1
         assert status == (GoalStatus.STATUS_CANCELED if accepted else GoalStatus.STATUS_SUCCEEDED)
-        verdicts.add(accepted)
-    assert verdicts  # which of the two happened depends on the machine
 
 
 def test_one_goal_waits_in_line_and_the_next_is_rejected(seen: Client, object_id: str) -> None:
