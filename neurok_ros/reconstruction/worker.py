@@ -223,7 +223,7 @@ class ReconstructionWorker:
             [sys.executable, "-m", "neurok_ros.reconstruction.worker_process", *arguments],
             stdin=subprocess.PIPE,
             pass_fds=[theirs.fileno()],
-            env={**os.environ, "PYTHONPATH": search_path, "OMP_NUM_THREADS": "1"},
+            env={**os.environ, "PYTHONPATH": search_path, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"},
             start_new_session=True,
         )
         theirs.close()
