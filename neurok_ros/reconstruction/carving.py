@@ -54,19 +54,20 @@ def _field(cells: Floats, bound: Floats, views: Sequence[View], symmetry: Symmet
     near = np.flatnonzero(field < band)
     seen[near] = free_depth(cells[near], views)
     field = np.maximum(field, seen)
-    skin = _outside_skin(cells, views)
+    skin = skin_distance(cells, views)
     if symmetry is not None:
         near = np.flatnonzero(field < band)
         images = symmetry.images(cells[near])
         mirrored = np.max([free_depth(image, views) for image in images], axis=0)
-        mirrored_skin = np.min([_outside_skin(image, views) for image in images], axis=0)
+        mirrored_skin = np.min([skin_distance(image, views) for image in images], axis=0)
         field[near] = np.maximum(field[near], mirrored)
         skin[near] = np.minimum(skin[near], np.maximum(mirrored_skin, seen[near]))
     solid: Floats = np.maximum(np.minimum(field, skin), -cells[:, 2])
     return solid
 
 
-def _outside_skin(points: Floats, views: Sequence[View]) -> Floats:
+def skin_distance(points: Floats, views: Sequence[View]) -> Floats:
+    """(n,) metres outside the material that is assumed behind every seen surface, negative within."""
     skin: Floats = np.min([view.outside_skin(points, MIN_THICKNESS) for view in views], axis=0)
     return skin
 

@@ -28,7 +28,7 @@ from scipy.spatial import cKDTree
 
 from neurok_ros.errors import ErrorCode, NeurokError
 from neurok_ros.reconstruction import surface
-from neurok_ros.reconstruction.carving import MIN_THICKNESS, possible_surface
+from neurok_ros.reconstruction.carving import MIN_THICKNESS, possible_surface, skin_distance
 from neurok_ros.reconstruction.free_space import point_spacing, views_of
 from neurok_ros.reconstruction.symmetry import Symmetry, find_symmetry, free_depth
 from neurok_ros.reconstruction.types import Floats, MeshOptions, ReconstructedMesh, SegmentedObject
@@ -194,6 +194,7 @@ def _complete(points: Floats, viewpoints: Floats, surroundings: Floats | None, c
     if symmetry is not None:
         mirrored, mirrored_normals, mirrored_origin = _mirrored(points, normals, symmetry)
         fits = (free_depth(mirrored, views) < spacing) & (cKDTree(points).query(mirrored)[0] > spacing)
+        fits &= skin_distance(mirrored, views) > -0.5 * spacing
         known = np.concatenate([points, mirrored[fits]])
         known_normals = np.concatenate([normals, mirrored_normals[fits]])
         origin = np.concatenate([itself, mirrored_origin[fits]])
