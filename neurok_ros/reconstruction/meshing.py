@@ -13,7 +13,9 @@ One view shows less than half of an object. The rest is made as follows; `Recons
 All of these points, with normals, go through screened Poisson reconstruction, which also averages the noise away. Where
 that gives no closed surface, as with cards and pens a few millimetres thick, the points' convex hull is taken (`hull`).
 
-Why symmetry first: see docs/results/perception.json, `synthetic`, for the volume and distance errors of each choice.
+Why symmetry first (docs/results/perception.json, `synthetic`; one view, 1 mm noise): its volume is within 4 % for a box, a
+cylinder and a sphere. The hull is as good for the first two, whose whole top is seen, but lacks 25 % of the sphere, and
+it cannot continue a box behind another one.
 """
 
 from __future__ import annotations
