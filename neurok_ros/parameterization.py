@@ -38,8 +38,9 @@ class KinematicParameterization(Protocol):
 class ObjectKinematics(Protocol):
     """The state space of one scanned object, before anybody has chosen which of its points to follow."""
 
-    name: str
-    """What a user reads: `rigid`, `modal`, `neurok`."""
+    @property
+    def name(self) -> str:
+        """What a user reads: `rigid`, `modal`, `neurok`."""
 
     def at(self, points: Tensor) -> KinematicParameterization:
         """The same state space, followed at these material points (n, 3), given by their rest positions in metres."""

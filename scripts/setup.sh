@@ -112,22 +112,30 @@ fi
 mapfile -t missing < <(missing_debian_packages "$python")
 [ ${#missing[@]} -eq 0 ] || install_debian_packages "${missing[@]}"
 
+mkdir -p "$root/build"
+exec 9>"$root/build/.setup.lock"
+flock 9
+
 requirements=(requirements/runtime.txt requirements/dev.txt)
 [ -n "$ros" ] || requirements+=(requirements/build.txt requirements/ros-wheels.txt)
-wanted=$({ echo "$root $python $ros"; cat "${requirements[@]}" scripts/setup.sh; } | sha256sum)
-if [ "$(cat "$venv/.ready" 2>/dev/null)" != "$wanted" ]; then
-  started=$SECONDS
-  say "making the virtual environment .venv with $("$python" --version) (about 2 GB, a few minutes the first time)"
-  rm -rf "$venv" build install log
+interpreter="$root $python $ros"
+wanted=$(cat "${requirements[@]}" | sha256sum)
+if [ "$(cat "$venv/.interpreter" 2>/dev/null)" != "$interpreter" ]; then
+  say "making the virtual environment .venv with $("$python" --version)"
+  rm -rf "$venv" build/neurok_ros install log
   if [ -n "$ros" ]; then "$python" -m venv --system-site-packages "$venv"; else "$python" -m venv "$venv"; fi
-  site=$("$venv/bin/python" -c 'import sysconfig; print(sysconfig.get_path("platlib"))')
-  say "installing torch, open3d and what else the package needs"
+  echo "$interpreter" >"$venv/.interpreter"
+fi
+site=$("$venv/bin/python" -c 'import sysconfig; print(sysconfig.get_path("platlib"))')
+if [ "$(cat "$venv/.installed" 2>/dev/null)" != "$wanted" ]; then
+  started=$SECONDS
+  say "installing torch, open3d and what else the package needs (about 2 GB, a few minutes the first time)"
   "$venv/bin/pip" install -q --disable-pip-version-check $(printf -- '-r %s ' "${requirements[@]}") 2> >(grep -v "Location 'file:" >&2)
   [ -n "$ros" ] || localize_cmake_files
-  write_environment
-  echo "$wanted" >"$venv/.ready"
+  echo "$wanted" >"$venv/.installed"
   say "environment ready after $((SECONDS - started)) s"
 fi
+write_environment
 
 # shellcheck disable=SC1091
 set +u; source "$venv/ros_env.sh"; set -u

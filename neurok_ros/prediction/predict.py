@@ -10,11 +10,12 @@ from dataclasses import replace
 import numpy as np
 import torch
 
-from neurok_ros.dynamics import Body, Conditions, Frame, Material, simulate
+from neurok_ros.dynamics import Body, Conditions, Frame, Material, checked_push, simulate
 from neurok_ros.errors import ErrorCode, NeurokError
 from neurok_ros.parameterization import KinematicParameterization
 from neurok_ros.prediction.prepare import PreparedObject
 from neurok_ros.prediction.quality import quality_flags, quality_measures
+from neurok_ros.prediction.tool_contact import fit_to_tool
 from neurok_ros.prediction.types import Fixation, Floats, PhysicalProperties, PredictedMotion, PredictionOptions, Push
 from neurok_ros.prediction.validation import check_options
 from neurok_ros.reconstruction.types import ReconstructedMesh
@@ -56,6 +57,7 @@ def predict(
     """
     check_options(options)
     started = time.perf_counter()
+    checked_push(push.tool, push.path)
     with _single_thread():
         try:
             motion = _predict_on(_device(device), prepared, push, options, on_progress, should_stop)
@@ -117,6 +119,7 @@ def _predict_on(
     on_progress: Progress,
     should_stop: Callable[[], bool],
 ) -> PredictedMotion:
+    prepared, coarseness = fit_to_tool(prepared, push)
     body = _body(prepared, device)
     outline = prepared.kinematics.at(torch.from_numpy(prepared.mesh.vertices).to(device))
     times = np.arange(round(options.horizon * options.frame_rate) + 1) / options.frame_rate
@@ -134,7 +137,7 @@ def _predict_on(
     if len(frames) < 2:
         problem = "the motion could not be followed beyond its first frame"
         raise NeurokError(ErrorCode.DIVERGED, "push", problem, "Push more slowly, or use a softer or denser object")
-    return _motion(prepared, frames, np.stack(vertices), complete=len(frames) == len(times))
+    return _motion(prepared, frames, np.stack(vertices), coarseness, complete=len(frames) == len(times))
 
 
 def _positions(outline: KinematicParameterization, frame: Frame) -> Floats:
@@ -173,9 +176,12 @@ def _conditions(prepared: PreparedObject, push: Push, options: PredictionOptions
     )
 
 
-def _motion(prepared: PreparedObject, frames: list[Frame], vertices: Floats, complete: bool) -> PredictedMotion:
+def _motion(
+    prepared: PreparedObject, frames: list[Frame], vertices: Floats, coarseness: float, complete: bool
+) -> PredictedMotion:
     displacement = np.linalg.norm(vertices - prepared.mesh.vertices, axis=2).max(axis=1)
     measures = quality_measures(prepared, frames, displacement)
+    measures["contact_coarseness"] = coarseness
     return PredictedMotion(
         times=np.array([frame.time for frame in frames]),
         vertices=vertices.astype(np.float32),

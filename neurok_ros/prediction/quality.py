@@ -15,6 +15,8 @@ PENETRATION_SHARE = 0.03
 TIPPED_DEGREES = 45.0
 LARGE_STRAIN = 0.5
 """A local stretch or compression beyond this is outside of what a scan-based material model can be trusted for."""
+COARSE_CONTACT = 0.7
+"""Of the tool's half-extent: surface samples farther apart than this may let it slip in between them."""
 OBSERVED_SHARE = 0.3
 """Of the surface: below this the shape is mostly a guess."""
 
@@ -42,7 +44,7 @@ def quality_flags(measures: dict[str, float], frames: Sequence[Frame], complete:
     """The warnings; true is a warning.
 
     Args:
-        measures: from `quality_measures`.
+        measures: from `quality_measures`, and `contact_coarseness` of the object for its tool.
         frames: the rollout.
         complete: whether it reached its horizon.
     """
@@ -50,6 +52,7 @@ def quality_flags(measures: dict[str, float], frames: Sequence[Frame], complete:
         "diverged": not complete,
         "not_converged": not all(frame.converged for frame in frames),
         "penetrating": measures["max_penetration_m"] > PENETRATION_SHARE * measures["object_size_m"],
+        "coarse_contact": measures["contact_coarseness"] > COARSE_CONTACT,
         "large_strain": measures["max_strain"] > LARGE_STRAIN,
         "tipped": measures["max_tilt_deg"] > TIPPED_DEGREES,
         "force_limited": any(frame.force_limited for frame in frames),

@@ -18,6 +18,8 @@ from neurok_ros.prediction.suggested_push import suggest_push
 from neurok_ros.prediction.types import Fixation, PhysicalProperties, PredictedMotion, PredictionOptions, Push
 from neurok_ros.reconstruction.types import ReconstructedMesh
 
+from .conftest import box, mesh_of
+
 FOAM = PhysicalProperties(density=60.0, youngs_modulus=2.0e4)
 WOOD = PhysicalProperties(density=600.0, youngs_modulus=1.0e10, friction=0.4)
 
@@ -230,3 +232,21 @@ def test_impossible_options_are_named(block: ReconstructedMesh, changes: dict[st
         prepare(block, FOAM, replace(PredictionOptions(), **changes))  # type: ignore[arg-type]
     assert caught.value.code is ErrorCode.INVALID_OPTIONS
     assert caught.value.field == field
+
+
+def test_a_small_finger_does_not_slip_between_the_samples_of_a_large_object() -> None:
+    """An 8 mm ball and a 2 mm ball against a 20 cm cube are felt; that a needle of 0.3 mm may not be is said."""
+    cube = mesh_of(box((0.2, 0.2, 0.2)))
+    path = straight_push(-0.12, -0.095, 0.1).path
+    motion = pushed(cube, WOOD, Push(ToolShape(ToolKind.SPHERE, (0.008,)), path, force_limit=5.0))
+    assert not motion.flags["never_touched"]
+    assert motion.penetration.max() < 2e-3
+    assert not pushed(cube, WOOD, Push(ToolShape(ToolKind.SPHERE, (0.002,)), path, force_limit=5.0)).flags["never_touched"]
+    assert pushed(cube, WOOD, Push(ToolShape(ToolKind.SPHERE, (3e-4,)), path), horizon=0.2).flags["coarse_contact"]
+
+
+def test_a_push_with_a_tool_of_no_size_is_refused(block: ReconstructedMesh) -> None:
+    push = straight_push(-0.06, -0.04, 0.05)
+    with pytest.raises(NeurokError) as caught:
+        pushed(block, FOAM, replace(push, tool=ToolShape(ToolKind.SPHERE, (0.0,))))
+    assert caught.value.code is ErrorCode.INVALID_PUSH
