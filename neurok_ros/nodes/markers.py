@@ -113,7 +113,7 @@ class MotionMarkers:
     def __init__(self, header: Header, faces: Faces, motion: PredictedMotion, tool: ToolShape, max_triangles: int) -> None:
         kept, faces = coarse_surface(motion.vertices[0].astype(np.float64), faces, max_triangles)
         self._header = header
-        self._vertices = motion.vertices[:, kept].astype(np.float64)
+        self._vertices = motion.vertices[:, kept]
         self._tool_poses = motion.tool_poses
         check_drawable(self._vertices, MOTION_NAMESPACE)
         check_drawable(self._tool_poses, TOOL_NAMESPACE)

@@ -12,6 +12,8 @@ from scene import cloud, goal
 from std_srvs.srv import Trigger
 
 from neurok_ros.action import PredictDeformation
+from neurok_ros.prediction.object_file import save_object
+from neurok_ros.reconstruction.types import ReconstructedMesh
 from neurok_ros.srv import LoadObject, ReconstructObject, SaveObject
 
 if TYPE_CHECKING:
@@ -70,6 +72,16 @@ def test_files_that_cannot_be_are_errors(client: Client, tmp_path: Path) -> None
     wrong = client.call(SaveObject, "save_object", SaveObject.Request(path=str(tmp_path / "box.txt")))
     assert not wrong.success
     assert wrong.error_code == Result.FILE_FAILED
+
+
+def test_an_object_from_a_frame_that_nobody_knows_is_refused(client: Client, tmp_path: Path) -> None:
+    tetrahedron = np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]], dtype=float)
+    faces = np.array([[0, 2, 1], [0, 1, 3], [0, 3, 2], [1, 2, 3]], dtype=np.int32)
+    mesh = ReconstructedMesh(tetrahedron, faces, np.ones(4, bool), None, np.array([0.0, 0.0, 1.0, 0.0]), "none", "attic")
+    path = save_object(mesh, tmp_path / "attic.glb", "thing")
+    answer = client.call(LoadObject, "load_object", LoadObject.Request(path=str(path)))
+    assert answer.error_code == Result.TRANSFORM_FAILED
+    assert "'attic'" in answer.message
 
 
 def test_reset_ends_the_goal_and_forgets_everything(client: Client, box: ReconstructObject.Response) -> None:
