@@ -1,0 +1,21 @@
+"""The 4D data set: every source of pairs, and which of it a model may be trained on."""
+
+from __future__ import annotations
+
+from typing import Literal, get_args
+
+from training.pairs import PairSource
+
+Split = Literal["train", "held_out_instances", "held_out_categories"]
+
+
+def sources(split: Split) -> list[tuple[float, PairSource]]:
+    """The sources of a split, each with the share of the pairs that should come from it (the shares sum to one).
+
+    Args:
+        split: `train`; `held_out_instances`: objects of the trained categories that training never sees;
+            `held_out_categories`: kinds of objects that training never sees.
+    """
+    if split not in get_args(Split):
+        raise ValueError(f"there is no split {split!r}; choose one of {', '.join(get_args(Split))}")
+    return []
