@@ -25,6 +25,7 @@ def point_spacing(points: Floats) -> float:
     distances = cKDTree(points).query(points, k=2)[0][:, 1]
     return max(float(np.median(distances)), 1e-3)
 
+
 OCCLUSION_PIXELS = 2.0
 """What else was seen hides what is farther than it by this many pixel widths."""
 SHADOW_PIXELS = 6

@@ -99,24 +99,24 @@ def reconstruct(obj: SegmentedObject, options: MeshOptions) -> ReconstructedMesh
     vertices = np.asarray(mesh.vertices) * 1.0
     vertices[:, 2] = np.maximum(vertices[:, 2], 0.0)
     timer.start("colouring")
-    distance, _ = cKDTree(points).query(vertices)
-    colors = None if obj.colors is None else _colors(vertices, shape, obj.colors[rows])
+    distance, nearest = cKDTree(points).query(vertices)
+    observed = distance < OBSERVED_SPACINGS * point_spacing(points)
     return ReconstructedMesh(
         vertices=frame.back(vertices),
         faces=np.asarray(mesh.faces, dtype=np.int32),
-        observed=distance < OBSERVED_SPACINGS * point_spacing(points),
-        colors=colors,
+        observed=observed,
+        colors=None if obj.colors is None else _colors(obj.colors[rows], nearest, observed),
         support=obj.support,
         completion=completion,
         timings_ms=timer.stop(),
     )
 
 
-def _colors(vertices: Floats, shape: _OrientedPoints, observed: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """(n, 3) the colour of the observed or mirrored point nearest to each vertex."""
-    _, nearest = cKDTree(shape.points[: len(shape.origin)]).query(vertices)
-    colors: NDArray[np.uint8] = observed[shape.origin[nearest]]
-    return colors
+def _colors(scanned: NDArray[np.uint8], nearest: NDArray[np.int64], observed: NDArray[np.bool_]) -> NDArray[np.uint8]:
+    """(n, 3) what the camera saw nearest to each observed vertex; the middle of all it saw for a guessed one, since a mirrored
+    face or label would be taken for a seen one."""
+    guessed = np.median(scanned, axis=0).astype(np.uint8)
+    return np.where(observed[:, None], scanned[nearest], guessed)
 
 
 class _Timer:
@@ -142,8 +142,6 @@ class _Timer:
 class _OrientedPoints:
     points: Floats
     normals: Floats
-    origin: NDArray[np.int64]
-    """(k,) for each of the first k points the observed point that it is or mirrors."""
     completion: str
 
 
@@ -185,27 +183,24 @@ def _frame(obj: SegmentedObject, rows: NDArray[np.int64]) -> _Frame:
 def _complete(points: Floats, viewpoints: Floats, surroundings: Floats | None, completion: str) -> _OrientedPoints:
     spacing = point_spacing(points)
     normals = surface.normals_towards(points, viewpoints, NORMAL_SPACINGS * spacing)
-    itself = np.arange(len(points))
     if completion == "none":
         down = np.tile([0.0, 0.0, -1.0], (len(points), 1))
-        return _OrientedPoints(np.concatenate([points, points * (1, 1, 0)]), np.concatenate([normals, down]), itself, completion)
+        return _OrientedPoints(np.concatenate([points, points * (1, 1, 0)]), np.concatenate([normals, down]), completion)
     with_foot, foot_viewpoints = _with_foot(points, viewpoints, spacing)
     views = views_of(with_foot, foot_viewpoints, surroundings)
     symmetry = find_symmetry(with_foot, views, NOISE_SPACINGS * spacing) if completion == "symmetry" else None
-    known, known_normals, origin = points, normals, itself
+    known, known_normals = points, normals
     if symmetry is not None:
-        mirrored, mirrored_normals, mirrored_origin = _mirrored(points, normals, symmetry)
+        mirrored, mirrored_normals = _mirrored(points, normals, symmetry)
         fits = (free_depth(mirrored, views) < spacing) & (cKDTree(points).query(mirrored)[0] > spacing)
         fits &= skin_distance(mirrored, views) > -0.5 * spacing
         known = np.concatenate([points, mirrored[fits]])
         known_normals = np.concatenate([normals, mirrored_normals[fits]])
-        origin = np.concatenate([itself, mirrored_origin[fits]])
     boundary, boundary_normals, cell = possible_surface(with_foot, views, symmetry)
     alone = ~_explained(boundary, boundary_normals, known, known_normals, 1.5 * max(spacing, cell))
     return _OrientedPoints(
         np.concatenate([known, boundary[alone]]),
         np.concatenate([known_normals, boundary_normals[alone]]),
-        origin,
         "symmetry" if symmetry is not None else "hull",
     )
 
@@ -229,11 +224,10 @@ def _with_foot(points: Floats, viewpoints: Floats, spacing: float) -> tuple[Floa
     return np.concatenate([points, column[below]]), np.concatenate([viewpoints, added_viewpoints])
 
 
-def _mirrored(points: Floats, normals: Floats, symmetry: Symmetry) -> tuple[Floats, Floats, NDArray[np.int64]]:
+def _mirrored(points: Floats, normals: Floats, symmetry: Symmetry) -> tuple[Floats, Floats]:
     images = symmetry.images(points)
     tips = symmetry.images(points + normals)
-    origin = np.tile(np.arange(len(points)), len(images))
-    return np.concatenate(images), np.concatenate([tip - image for tip, image in zip(tips, images, strict=True)]), origin
+    return np.concatenate(images), np.concatenate([tip - image for tip, image in zip(tips, images, strict=True)])
 
 
 def as_trimesh(mesh: ReconstructedMesh) -> trimesh.Trimesh:

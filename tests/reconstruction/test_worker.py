@@ -114,6 +114,22 @@ def test_a_moved_scan_gives_the_moved_mesh_with_its_frame_and_stamp(worker: Reco
     np.testing.assert_allclose(solid.centroid, turn @ (0.02, 0.03, 0.075) + shift, atol=0.006)
 
 
+def test_guessed_surface_shows_no_colour_that_a_camera_saw_elsewhere(worker: ReconstructionWorker) -> None:
+    """A box blue above and red below: what was seen keeps its colour, what was guessed has one colour of its own."""
+    scan = render([SHAPES["box"][0]])
+    red, blue = np.array([250, 10, 10], np.uint8), np.array([10, 10, 250], np.uint8)
+    painted = replace(scan, colors=np.where(scan.points[:, 2:] > 0.145, blue, red))
+
+    mesh, _ = reconstruct(worker, painted)
+
+    assert mesh.colors is not None
+    assert len(np.unique(mesh.colors[~mesh.observed], axis=0)) == 1
+    on_top = mesh.observed & (mesh.vertices[:, 2] > 0.148)
+    assert (mesh.colors[on_top] == blue).all(axis=1).mean() > 0.95
+    below = mesh.observed & (mesh.vertices[:, 2] < 0.14)
+    assert (mesh.colors[below] == red).all(axis=1).mean() > 0.95
+
+
 def test_two_views_leave_less_to_guess(worker: ReconstructionWorker) -> None:
     body, truth = SHAPES["box"]
     front, back = render([body]), render([body], camera=(0.0, 0.6, 0.45))
