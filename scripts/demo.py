@@ -152,7 +152,9 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
             task = progress.add_task("starting node", total=1.0, note="")
             planner.wait_for_node()
             progress.update(task, description="reconstructing")
+            started = time.perf_counter()
             found = planner.object_in_scan()
+            stages_ms = {"reconstructing": 1e3 * (time.perf_counter() - started)}
             mesh = mesh_from_message(found)
             push = suggest_push(mesh, depth=arguments.depth, height=arguments.height, force_limit=arguments.force_limit)
             nan = float("nan")
@@ -178,7 +180,7 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
         console.print(f"[bold red]{ErrorCode(result.error_code).name}[/] {result.message}", highlight=False)
     motion = motion_from_result(result)
     with console.status("drawing"):
-        write_results(out, mesh, push, motion, motion.timings_ms)
+        write_results(out, mesh, push, motion, stages_ms | motion.timings_ms)
     print_summary(console, motion, out)
 
 
