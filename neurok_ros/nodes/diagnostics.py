@@ -7,6 +7,7 @@ from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
 
+from neurok_ros.nodes.cloud_subscription import CloudSubscription
 from neurok_ros.nodes.goal_server import GoalCounts
 from neurok_ros.nodes.inbox import CloudInbox
 from neurok_ros.nodes.ros_features import Transforms
@@ -17,30 +18,28 @@ OK, WARN = DiagnosticStatus.OK, DiagnosticStatus.WARN
 def cloud_status(
     name: str,
     inbox: CloudInbox[Any],
+    subscription: CloudSubscription,
     transforms: Transforms,
     timeout: float,
-    topic: str,
     publishers: int,
-    incompatible_qos: str,
-    active: bool,
 ) -> DiagnosticStatus:
     """What became of the clouds.
 
     Args:
         name: of the status.
         inbox: holds the clouds.
+        subscription: receives them.
         transforms: counts look-ups.
         timeout: seconds without a cloud before this is a warning.
-        topic: resolved name of the clouds' topic.
-        publishers: how many there are on it.
-        incompatible_qos: the policy that some publisher's offer does not meet; empty: none.
-        active: whether the node listens at all.
+        publishers: how many there are on the topic.
     """
     age = inbox.seconds_since_arrival()
     counts = inbox.counts
+    topic = subscription.topic
     values: dict[str, Any] = {
         "topic": topic,
         "publishers": publishers,
+        "reliability asked for": subscription.reliability,
         "received": counts.received,
         "dropped, replaced by a newer one": counts.dropped,
         "seconds since the last": "never" if age is None else f"{age:.1f}",
@@ -50,10 +49,11 @@ def cloud_status(
     }
     values.update({f"skipped, {reason}": count for reason, count in sorted(counts.skipped.items())})
     values.update({f"note {index}": note for index, note in enumerate(inbox.notes)})
-    if not active:
+    if not subscription.reliability:
         return _status(name, OK, "not active", values)
-    if incompatible_qos:
-        problem = f"a publisher on {topic} offers an incompatible QoS ({incompatible_qos}); see the parameter cloud_reliability"
+    if subscription.incompatible_qos:
+        policy = subscription.incompatible_qos
+        problem = f"a publisher on {topic} offers an incompatible QoS ({policy}); see the parameter cloud_reliability"
         return _status(name, WARN, problem, values)
     if inbox.last_problem:
         return _status(name, WARN, f"the last cloud was skipped: {inbox.last_problem}", values)

@@ -52,7 +52,9 @@ class NodeParameters:
     )
 
     cloud_reliability: str = _parameter(
-        "best_effort", "Reliability asked of the cloud's publisher." + AT_CONFIGURE, choices=("best_effort", "reliable")
+        "auto",
+        "Reliability asked of the cloud's publishers; auto: reliable as long as every publisher is." + AT_CONFIGURE,
+        choices=("auto", "best_effort", "reliable"),
     )
     cloud_timeout_s: float = _parameter(5.0, "Diagnostics warn when no cloud came for this long, s.", 0.1, 3600.0)
     min_points: int = _parameter(100, "Fewer finite points than this are no scan, and no object.", 10, 1_000_000)

@@ -13,7 +13,7 @@ from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
 from rclpy.clock import Clock, ClockType, JumpThreshold
 from rclpy.duration import Duration
 from rclpy.lifecycle import LifecycleNode
-from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy, qos_policy_name_from_kind
+from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from sensor_msgs.msg import PointCloud2
 from std_msgs.msg import Header
 from std_srvs.srv import Trigger
@@ -22,6 +22,7 @@ from visualization_msgs.msg import Marker, MarkerArray
 from neurok_ros.errors import ErrorCode, NeurokError
 from neurok_ros.msg import ObjectMesh
 from neurok_ros.nodes.animation import MotionPlayer
+from neurok_ros.nodes.cloud_subscription import CloudSubscription
 from neurok_ros.nodes.clouds import check_cloud, segmented_cloud
 from neurok_ros.nodes.diagnostics import cloud_status, prediction_status
 from neurok_ros.nodes.goal_server import GoalServer
@@ -32,7 +33,7 @@ from neurok_ros.nodes.messages import header_message, object_message
 from neurok_ros.nodes.object_store import StoredObject
 from neurok_ros.nodes.parameters import read_parameters
 from neurok_ros.nodes.prediction_job import Outputs, PredictionJob
-from neurok_ros.nodes.ros_features import SubscriptionEventCallbacks, Transforms
+from neurok_ros.nodes.ros_features import Transforms
 from neurok_ros.prediction.types import PredictedMotion, Push
 from neurok_ros.reconstruction.types import Scan, SegmentedObject
 from neurok_ros.reconstruction.worker import ReconstructionWorker
@@ -60,7 +61,6 @@ class Session:
         self._node = node
         self._logger = node.get_logger()
         self._active = False
-        self._incompatible_qos = ""
         self._undrawable = 0
         self._service_job: Job[Any] | None = None
         self._service_lock = threading.Lock()
@@ -79,6 +79,7 @@ class Session:
         self._transforms = Transforms(node, parameters.static_pose())
         stack.callback(self._transforms.close)
         self._inbox: CloudInbox[PointCloud2] = CloudInbox()
+        self._clouds = CloudSubscription(node, self._on_cloud, parameters.cloud_reliability)
         self._player = MotionPlayer()
         self._jobs = PredictionJob(
             lambda: read_parameters(node),
@@ -137,15 +138,7 @@ class Session:
 
     def activate(self) -> None:
         """Clouds are listened to and goals taken from now on."""
-        reliability = read_parameters(self._node).cloud_reliability
-        self._subscription = self._node.create_subscription(
-            PointCloud2,
-            "points",
-            self._on_cloud,
-            QoSProfile(depth=1, reliability=ReliabilityPolicy[reliability.upper()]),
-            callback_group=MutuallyExclusiveCallbackGroup(),
-            event_callbacks=SubscriptionEventCallbacks(incompatible_qos=self._on_incompatible_qos),
-        )
+        self._clouds.open()
         self._active = True
         self._goals.open()
 
@@ -156,9 +149,8 @@ class Session:
             self._logger.error(f"a goal did not end within {GOALS_END_WITHIN:g} s")
         self._end_service_job()
         self._player.play(None)
-        self._node.destroy_subscription(self._subscription)
+        self._clouds.close()
         self._inbox.clear()
-        self._incompatible_qos = ""
 
     def close(self) -> None:
         """Takes everything away again, in the reverse order; goals that are not answered yet end with NODE_INACTIVE."""
@@ -169,7 +161,6 @@ class Session:
     # --- clouds and time --------------------------------------------------------------------------------------
 
     def _on_cloud(self, cloud: PointCloud2) -> None:
-        self._incompatible_qos = ""
         try:
             if check_cloud(cloud):
                 self._inbox.put(cloud)
@@ -178,13 +169,6 @@ class Session:
         except NeurokError as error:
             self._inbox.skip(error.field, str(error))
             self._logger.warning(f"cloud skipped: {error}", throttle_duration_sec=5.0)
-
-    def _on_incompatible_qos(self, event: Any) -> None:
-        self._incompatible_qos = qos_policy_name_from_kind(event.last_policy_kind)
-        self._logger.warning(
-            f"a publisher of clouds offers an incompatible QoS ({self._incompatible_qos}): nothing will be received from it; "
-            "see the parameter cloud_reliability"
-        )
 
     def _on_time_jump(self, _jump: Any) -> None:
         self._inbox.jump_back()
@@ -272,16 +256,14 @@ class Session:
     def _diagnose(self) -> None:
         node = self._node
         name = node.get_fully_qualified_name().lstrip("/")
-        topic = node.resolve_topic_name("points")
+        self._clouds.adapt()
         clouds = cloud_status(
             f"{name}: clouds",
             self._inbox,
+            self._clouds,
             self._transforms,
             read_parameters(node).cloud_timeout_s,
-            topic,
-            node.count_publishers(topic),
-            self._incompatible_qos,
-            self._active,
+            node.count_publishers(self._clouds.topic),
         )
         prediction = prediction_status(
             f"{name}: prediction",

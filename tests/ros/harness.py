@@ -143,7 +143,7 @@ class Client:
     def show(self, cloud: PointCloud2) -> None:
         """Publishes a cloud like a camera, again and again, until the node says that it has received it.
 
-        Large clouds do get lost on a busy machine: the node's subscription is best effort, as it is for real cameras.
+        The node may subscribe anew at that moment, to suit the camera's reliability.
         """
         wait_until(lambda: self._camera.get_subscription_count() > 0, "a subscription to the clouds")
         before = int(self.value("clouds", "received"))

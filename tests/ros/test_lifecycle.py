@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,11 +11,13 @@ from pathlib import Path
 import pytest
 from action_msgs.msg import GoalStatus
 from conftest import world_arguments
-from harness import Client, NodeProcess
+from harness import Client, NodeProcess, wait_until
 from lifecycle_msgs.msg import Transition
 from rcl_interfaces.msg import Parameter, ParameterType, ParameterValue
 from rcl_interfaces.srv import DescribeParameters, GetParameters, ListParameters, SetParameters
-from scene import cloud, goal
+from rclpy.qos import QoSProfile, ReliabilityPolicy
+from scene import cloud, goal, render
+from sensor_msgs.msg import PointCloud2
 
 from neurok_ros.action import PredictDeformation
 from neurok_ros.srv import ReconstructObject
@@ -122,6 +125,29 @@ def test_a_parameter_file_counts_under_a_namespace(tmp_path: Path) -> None:
         assert "completion" in answer.reason
         topics = [name for name, _ in client.node.get_topic_names_and_types()]
         assert {"/robot_1/points", "/robot_1/object_mesh", "/robot_1/motion_markers"} <= set(topics)
+
+
+def test_the_subscription_is_as_reliable_as_every_publisher_is() -> None:
+    with running() as (_, client):
+        client.wait_for_state("active")
+        reliability = "reliability asked for"
+        wait_until(lambda: client.value("clouds", reliability) == "reliable", "a reliable subscription")
+        client.show(cloud())
+        best_effort = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
+        publisher = client.node.create_publisher(PointCloud2, "points", best_effort)
+        wait_until(lambda: client.value("clouds", reliability) == "best_effort", "a best-effort subscription")
+        small = cloud(render()[::3, ::3])
+        before = int(client.value("clouds", "received"))
+
+        def received() -> bool:
+            publisher.publish(small)
+            time.sleep(0.2)
+            return int(client.value("clouds", "received")) > before
+
+        wait_until(received, "a cloud from the best-effort publisher")
+        client.node.destroy_publisher(publisher)
+        wait_until(lambda: client.value("clouds", reliability) == "reliable", "a reliable subscription again")
+        client.show(cloud())
 
 
 @pytest.mark.parametrize(
