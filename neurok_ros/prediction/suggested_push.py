@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from neurok_ros.dynamics.tools import ToolKind, ToolPath, ToolShape
 from neurok_ros.prediction.types import Floats, Push
@@ -27,17 +28,18 @@ def suggest_push(
         depth: how far past the first touch the ball goes, as a part of the object's extent along the push.
         height: where it touches, as a part of the object's height above its support.
         force_limit: N.
-        direction: (3,) the push's direction; made parallel to the support. None: the object's thinnest direction there,
-            in which it bends or tips most easily.
+        direction: (3,) the push's direction; made parallel to the support. None: against the side that was seen, whose shape
+            is known; for an object seen from all sides its thinnest direction, in which it bends or tips most easily.
     """
     up = mesh.support[:3]
     relative = mesh.vertices - mesh.vertices.mean(axis=0)
     flat = relative - np.outer(relative @ up, up)
     if direction is None:
+        direction = _away_from_seen_side(flat, mesh.observed)
+    if direction is None:
         direction = _thinnest_direction(flat, up)
-    else:
-        direction = direction - (direction @ up) * up
-        direction = direction / np.linalg.norm(direction)
+    direction = direction - (direction @ up) * up
+    direction = direction / np.linalg.norm(direction)
     across = np.cross(up, direction)
     heights = mesh.vertices @ up + mesh.support[3]
     level = height * heights.max()
@@ -54,6 +56,15 @@ def suggest_push(
     times = np.cumsum([0.0, APPROACH_SECONDS, PUSH_SECONDS, RETREAT_SECONDS])
     path = ToolPath(times, np.stack([start, touching, pushed, start]), np.tile([0.0, 0.0, 0.0, 1.0], (4, 1)))
     return Push(ToolShape(ToolKind.SPHERE, (radius,)), path, force_limit)
+
+
+def _away_from_seen_side(flat: Floats, observed: NDArray[np.bool_]) -> Floats | None:
+    """Unit vector (3,) from the middle of what was seen to the middle of all; None where they are nearer than 5 % of the size."""
+    if not observed.any():
+        return None
+    offset = flat.mean(axis=0) - flat[observed].mean(axis=0)
+    length = float(np.linalg.norm(offset))
+    return offset / length if length > 0.05 * np.ptp(flat, axis=0).max() else None
 
 
 def _thinnest_direction(flat: Floats, up: Floats) -> Floats:

@@ -39,3 +39,10 @@ def test_it_pushes_where_the_object_is_thinnest(block: ReconstructedMesh) -> Non
     thin = replace(block, vertices=block.vertices * [1.0, 0.3, 1.0])
     path = suggest_push(thin).path.positions
     assert abs(path[2] - path[0])[1] > 10 * abs(path[2] - path[0])[0]
+
+
+def test_it_touches_the_side_that_was_seen(block: ReconstructedMesh) -> None:
+    seen = replace(block, observed=block.vertices @ [0.6, -0.8, 0.0] > 0.0)
+    path = suggest_push(seen).path.positions
+    direction = (path[2] - path[1]) / np.linalg.norm(path[2] - path[1])
+    assert direction @ [0.6, -0.8, 0.0] < -0.98
