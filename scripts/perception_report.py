@@ -54,14 +54,24 @@ def intersection_over_union(mask: NDArray[np.bool_], found: SegmentedObject) -> 
     return inside / (int(mask.sum()) + len(found.source) - inside)
 
 
-def match(scan: Scan, objects: list[SegmentedObject]) -> list[dict[str, Any]]:
-    """Per labelled object the found one that overlaps it most; an object that was not found has an IoU of 0."""
+def match(scan: Scan, objects: list[SegmentedObject], meshes: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Per labelled object the found one that overlaps it most; an object that was not found has an IoU of 0.
+
+    Seconds are those from the scan to that object's mesh.
+    """
     rows = []
     for label, mask in labelled_objects(scan).items():
         ious = [intersection_over_union(mask, each) for each in objects]
         best = int(np.argmax(ious)) if ious else -1
-        found = len(objects[best].source) if best >= 0 else 0
-        rows.append({"label": label, "iou": round(max(ious, default=0.0), 4), "points": int(mask.sum()), "points_found": found})
+        rows.append(
+            {
+                "label": label,
+                "iou": round(max(ious, default=0.0), 4),
+                "points": int(mask.sum()),
+                "points_found": len(objects[best].source) if best >= 0 else 0,
+                "seconds": meshes[best].get("seconds") if best >= 0 else None,
+            }
+        )
     return rows
 
 
@@ -100,7 +110,7 @@ def measure_scan(worker: ReconstructionWorker, path: Path, pictures: list[Path])
     for folder in pictures:
         draw(folder / f"perception_{path.stem}.png", scan, objects, [row["mesh"] for row in meshes if "mesh" in row])
     plain = [{key: value for key, value in row.items() if key != "mesh"} for row in meshes]
-    matched = match(scan, objects)
+    matched = match(scan, objects, meshes)
     return {"scan": path.name, "seconds": round(seconds, 3), "objects_found": len(objects), "objects": matched, "meshes": plain}
 
 
