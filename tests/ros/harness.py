@@ -52,7 +52,7 @@ class NodeProcess:
         self.domain = random.randint(1, 100)
         environment = {**os.environ, "ROS_DOMAIN_ID": str(self.domain), "ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST"}
         environment.update(PYTHONUNBUFFERED="1", OMP_NUM_THREADS="1", RCUTILS_LOGGING_USE_STDOUT="1")
-        self._log = tempfile.NamedTemporaryFile("w+", prefix="neurok_node_", suffix=".log", delete=False)  # noqa: SIM115
+        self._log = tempfile.NamedTemporaryFile("w+", prefix="neurok_node_", suffix=".log")  # noqa: SIM115
         executable = Path(get_package_prefix("neurok_ros"), "lib", "neurok_ros", "prediction_node")
         self.process = subprocess.Popen(
             [str(executable), "--ros-args", *ros_args], env=environment, stdout=self._log, stderr=subprocess.STDOUT
