@@ -1,0 +1,1 @@
+"""The learned kinematic state parameterization: NeuROK's encoders, decoder and active subspace."""

@@ -1,0 +1,151 @@
+"""The two decoders: from a latent to the affine map of each point, by way of a few rigid motions or point by point."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from neurok_ros.geometry.dual_quaternions import dual_quaternion_map, dual_quaternion_normalize
+from neurok_ros.geometry.rotations import quaternion_matrix, quaternion_normalize
+from neurok_ros.kinematics.neurok.config import ModelConfig
+from neurok_ros.kinematics.neurok.encoders import ShapeCode
+from neurok_ros.kinematics.neurok.layers import Block, PointEmbedding, RmsNorm, SelfBlock
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """What the decoder needs of a shape and its query points; no part of it depends on the latent.
+
+    The c controls are what the latent moves: the handles, or the query points themselves.
+    """
+
+    features: Tensor
+    """(b, c, width) of the controls."""
+    anchors: Tensor
+    """(b, c, 3) where the controls are at rest, in the unit sphere."""
+    weights: Tensor | None
+    """(b, n, c) how much each query point follows each control, rows sum to one; None where each follows its own."""
+    tokens: Tensor
+    """(b, K, width) of the shape."""
+
+
+class StateTokens(nn.Module):
+    """The latent as tokens that know the shape, after one round of self-attention."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.place = nn.Parameter(0.5 * torch.randn(config.tokens, config.width))
+        self.from_latent = nn.Linear(config.token_size, config.width)
+        self.from_shape = nn.Linear(config.width, config.width)
+        self.block = SelfBlock(config.width, config.heads)
+
+    def forward(self, latent: Tensor, tokens: Tensor) -> Tensor:
+        """(b, t, K, width) of latents (b, t, K, F_token) and shape tokens (b, K, width)."""
+        known = self.from_shape(tokens).unsqueeze(1) + self.place.to(tokens.dtype)
+        state: Tensor = self.block((self.from_latent(latent) + known).flatten(0, 1))
+        return state.reshape(*latent.shape[:2], *state.shape[1:])
+
+
+class ShapeAtPoints(nn.Module):
+    """Features of points that saw the shape's tokens."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.embedding = PointEmbedding(config.width, config.frequencies)
+        self.block = Block(config.width, config.heads, self_attention=False)
+
+    def forward(self, points: Tensor, normals: Tensor, tokens: Tensor) -> Tensor:
+        """(b, n, width)."""
+        seen: Tensor = self.block(self.embedding(points, normals), tokens)
+        return seen
+
+
+class HandleDecoder(nn.Module):
+    """x = sum_j w_j(x0) T_j(z) x0: weights from the shape alone, rigid motions from the latent.
+
+    A handle is anchored at a surface point and turns about it. A point's weights are the softmax of products of features, less
+    the squared distance to the anchor in units that are learned.
+    """
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        width = config.width
+        self.handles = config.handles
+        self.shape_at = ShapeAtPoints(config)
+        self.query = nn.Sequential(RmsNorm(width), nn.Linear(width, width))
+        self.key = nn.Sequential(RmsNorm(width), nn.Linear(width, width))
+        self.log_closeness = nn.Parameter(torch.tensor(2.0))
+        self.state = StateTokens(config)
+        self.blocks = nn.ModuleList(Block(width, config.heads, self_attention=True) for _ in range(config.decoder_blocks))
+        self.motion = nn.Sequential(RmsNorm(width), nn.Linear(width, 7))
+        _start_small(self.motion[1])
+
+    def prepare(self, shape: ShapeCode, anchors: tuple[Tensor, Tensor], points: Tensor, normals: Tensor) -> Prepared:
+        """Find the handles of shapes and the weights of their points (b, n, 3), normals (b, n, 3).
+
+        Args:
+            shape: the code of the b shapes.
+            anchors: points (b, m, 3) and normals (b, m, 3), spread evenly; the first `handles` of them carry a handle.
+            points: (b, n, 3) query points in the unit sphere.
+            normals: (b, n, 3).
+        """
+        where, facing = anchors[0][:, : self.handles], anchors[1][:, : self.handles]
+        both = self.shape_at(torch.cat([where, points], 1), torch.cat([facing, normals], 1), shape.tokens)
+        handles, queries = both[:, : where.shape[1]], both[:, where.shape[1] :]
+        query, key = self.query(queries), self.key(handles)
+        match = (query @ key.transpose(-1, -2)).to(points.dtype) / query.shape[-1] ** 0.5
+        apart = (points.unsqueeze(2) - where.unsqueeze(1)).square().sum(-1)
+        weights = (match - self.log_closeness.exp() * apart).softmax(-1)
+        return Prepared(handles, where, weights, shape.tokens)
+
+    def controls(self, prepared: Prepared, latent: Tensor) -> Tensor:
+        """(b, t, c, 3, 4) rigid maps of the handles, of latents (b, t, K, F_token)."""
+        state = self.state(latent, prepared.tokens)
+        features = prepared.features.repeat_interleave(latent.shape[1], dim=0)
+        for block in self.blocks:
+            features = block(features, state.flatten(0, 1))
+        raw = self.motion(features).reshape(*latent.shape[:2], *features.shape[1:2], -1).to(prepared.anchors.dtype)
+        rotation = quaternion_matrix(quaternion_normalize(_near_identity(raw[..., :4])))
+        anchor = prepared.anchors.unsqueeze(1)
+        offset = anchor + raw[..., 4:] - (rotation * anchor.unsqueeze(-2)).sum(-1)
+        return torch.cat([rotation, offset.unsqueeze(-1)], dim=-1)
+
+
+class PointDecoder(nn.Module):
+    """One dual quaternion a point, from cross-attention of the points to the state's tokens: the paper's decoder."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        width = config.width
+        self.shape_at = ShapeAtPoints(config)
+        self.state = StateTokens(config)
+        self.blocks = nn.ModuleList(Block(width, config.heads, self_attention=False) for _ in range(config.decoder_blocks))
+        self.motion = nn.Sequential(RmsNorm(width), nn.Linear(width, 8))
+        _start_small(self.motion[1])
+
+    def prepare(self, shape: ShapeCode, anchors: tuple[Tensor, Tensor], points: Tensor, normals: Tensor) -> Prepared:
+        """Features of query points (b, n, 3) with normals (b, n, 3); anchors are of no use here."""
+        return Prepared(self.shape_at(points, normals, shape.tokens), points, None, shape.tokens)
+
+    def controls(self, prepared: Prepared, latent: Tensor) -> Tensor:
+        """(b, t, n, 3, 4) the rigid map at each point, of latents (b, t, K, F_token)."""
+        state = self.state(latent, prepared.tokens)
+        features = prepared.features.repeat_interleave(latent.shape[1], dim=0)
+        for block in self.blocks:
+            features = block(features, state.flatten(0, 1))
+        raw = self.motion(features).reshape(*latent.shape[:2], *features.shape[1:2], -1).to(prepared.anchors.dtype)
+        return dual_quaternion_map(dual_quaternion_normalize(torch.cat([_near_identity(raw[..., :4]), raw[..., 4:]], dim=-1)))
+
+
+def _start_small(layer: nn.Module) -> None:
+    """At first nothing moves much."""
+    assert isinstance(layer, nn.Linear)
+    nn.init.normal_(layer.weight, std=1e-2)
+    nn.init.zeros_(layer.bias)
+
+
+def _near_identity(raw: Tensor) -> Tensor:
+    """(..., 4) x y z w: zeros mean no rotation."""
+    return torch.cat([raw[..., :3], 1 + raw[..., 3:]], dim=-1)

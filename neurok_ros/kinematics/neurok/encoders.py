@@ -1,0 +1,94 @@
+"""The two encoders: what can move (prior), and how it moved (posterior)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from neurok_ros.geometry.dual_quaternions import dual_quaternion, matrix_quaternion
+from neurok_ros.kinematics.neurok.config import ModelConfig
+from neurok_ros.kinematics.neurok.layers import Block, PointEmbedding, RmsNorm
+
+
+@dataclass(frozen=True)
+class ShapeCode:
+    """What the prior encoder found in a shape."""
+
+    tokens: Tensor
+    """(b, K, width) features that the decoder reads beside the latent."""
+    mean: Tensor
+    """(b, K, F_token) the mean of the prior N(mean, 1)."""
+
+
+@dataclass(frozen=True)
+class Posterior:
+    """The distribution of the latent, given one deformation: independent normal numbers."""
+
+    mean: Tensor
+    """(b, t, K, F_token)."""
+    log_variance: Tensor
+    """(b, t, K, F_token)."""
+
+
+class PriorEncoder(nn.Module):
+    """E_cond: surface points to K learnable tokens by Perceiver blocks, and the prior's mean from them."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        width = config.width
+        self.embedding = PointEmbedding(width, config.frequencies)
+        self.tokens = nn.Parameter(0.5 * torch.randn(config.tokens, width))
+        self.blocks = nn.ModuleList(Block(width, config.heads, self_attention=True) for _ in range(config.encoder_blocks))
+        self.mean = nn.Sequential(RmsNorm(width), nn.Linear(width, config.token_size))
+
+    def forward(self, points: Tensor, normals: Tensor) -> ShapeCode:
+        """Encode shapes of points (b, n, 3) in the unit sphere with normals (b, n, 3)."""
+        features = self.embedding(points, normals)
+        tokens = self.tokens.expand(len(points), -1, -1).to(features.dtype)
+        for block in self.blocks:
+            tokens = block(tokens, features)
+        return ShapeCode(tokens, self.mean(tokens))
+
+
+class DeformationEncoder(nn.Module):
+    """E_VAE: surface points with their motions to 2 K learnable tokens, K for the mean and K for the variance.
+
+    The mean is found relative to the prior's mean, and the tokens start from those of the shape: where nothing is known of the
+    deformation, posterior and prior are the same.
+    """
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        width = config.width
+        self.embedding = PointEmbedding(width, config.frequencies, more=11)
+        self.tokens = nn.Parameter(0.5 * torch.randn(2 * config.tokens, width))
+        self.from_shape = nn.Linear(width, width)
+        self.blocks = nn.ModuleList(Block(width, config.heads, self_attention=True) for _ in range(config.encoder_blocks))
+        self.mean = nn.Sequential(RmsNorm(width), nn.Linear(width, config.token_size))
+        self.log_variance = nn.Sequential(RmsNorm(width), nn.Linear(width, config.token_size))
+
+    def forward(self, points: Tensor, normals: Tensor, moved: Tensor, rotations: Tensor, shape: ShapeCode) -> Posterior:
+        """Encode t deformations of each of b shapes.
+
+        Args:
+            points: (b, n, 3) in the unit sphere.
+            normals: (b, n, 3).
+            moved: (b, t, n, 3) where the same material points are after the deformation.
+            rotations: (b, t, n, 3, 3) how the material turned there.
+            shape: the code of the b shapes.
+        """
+        batch, targets = moved.shape[:2]
+        start = points.unsqueeze(1).expand_as(moved)
+        turned = (rotations * start.unsqueeze(-2)).sum(-1)
+        motion = torch.cat([dual_quaternion(matrix_quaternion(rotations), moved - turned), moved - start], dim=-1)
+        features = self.embedding(start, normals.unsqueeze(1).expand_as(moved), motion).flatten(0, 1)
+
+        known = self.from_shape(shape.tokens).repeat(1, 2, 1) + self.tokens.to(shape.tokens.dtype)
+        tokens = known.repeat_interleave(targets, dim=0)
+        for block in self.blocks:
+            tokens = block(tokens, features)
+        mean, variance = tokens.reshape(batch, targets, *tokens.shape[1:]).chunk(2, dim=2)
+        bounded = self.log_variance(variance).clamp(-12.0, 6.0)
+        return Posterior(shape.mean.unsqueeze(1) + self.mean(mean), bounded)

@@ -1,0 +1,122 @@
+"""What the network is built of. Every layer can be differentiated forward over forward (torch.func.jvp in jvp).
+
+`torch.nn.LayerNorm` gives wrong second derivatives there, and fused attention has no forward mode: hence a root-mean-square
+norm and an attention of plain products.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor, nn
+
+
+class RmsNorm(nn.Module):
+    """x / sqrt(mean(x^2)), scaled per feature (Zhang and Sennrich 2019); computed in float32 at least."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.scale = nn.Parameter(torch.ones(width))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(..., width) to the same."""
+        exact = x.to(torch.promote_types(x.dtype, torch.float32))
+        quotient = torch.rsqrt((exact * exact).mean(-1, keepdim=True) + 1e-6)
+        return (exact * quotient).to(x.dtype) * self.scale.to(x.dtype)
+
+
+class Attention(nn.Module):
+    """Multi-head attention of queries (b, m, width) to a context (b, n, width); both are normalized first."""
+
+    def __init__(self, width: int, heads: int) -> None:
+        super().__init__()
+        self.heads = heads
+        self.query_norm = RmsNorm(width)
+        self.context_norm = RmsNorm(width)
+        self.query = nn.Linear(width, width, bias=False)
+        self.key_value = nn.Linear(width, 2 * width, bias=False)
+        self.out = nn.Linear(width, width)
+
+    def forward(self, x: Tensor, context: Tensor) -> Tensor:
+        """(b, m, width): what is to be added to the queries."""
+        query = self._split(self.query(self.query_norm(x)))
+        key, value = (self._split(half) for half in self.key_value(self.context_norm(context)).chunk(2, dim=-1))
+        scores = (query / math.sqrt(query.shape[-1])) @ key.transpose(-1, -2)
+        mixed = scores.softmax(-1).to(value.dtype) @ value
+        out: Tensor = self.out(mixed.transpose(-2, -3).flatten(-2))
+        return out
+
+    def _split(self, x: Tensor) -> Tensor:
+        return x.reshape(*x.shape[:-1], self.heads, -1).transpose(-2, -3)
+
+
+class FeedForward(nn.Module):
+    """Norm, widen by two, GELU, back."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.norm = RmsNorm(width)
+        self.widen = nn.Linear(width, 2 * width)
+        self.out = nn.Linear(2 * width, width)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(..., width): what is to be added."""
+        out: Tensor = self.out(nn.functional.gelu(self.widen(self.norm(x))))
+        return out
+
+
+class Block(nn.Module):
+    """Cross-attention to a context, self-attention where asked for, feed-forward, each added to what was there."""
+
+    def __init__(self, width: int, heads: int, self_attention: bool) -> None:
+        super().__init__()
+        self.cross = Attention(width, heads)
+        self.self_attention = Attention(width, heads) if self_attention else None
+        self.feed_forward = FeedForward(width)
+
+    def forward(self, x: Tensor, context: Tensor) -> Tensor:
+        """(b, m, width) queries that saw the context (b, n, width)."""
+        x = x + self.cross(x, context)
+        if self.self_attention is not None:
+            x = x + self.self_attention(x, x)
+        out: Tensor = x + self.feed_forward(x)
+        return out
+
+
+class SelfBlock(nn.Module):
+    """Self-attention and feed-forward."""
+
+    def __init__(self, width: int, heads: int) -> None:
+        super().__init__()
+        self.attention = Attention(width, heads)
+        self.feed_forward = FeedForward(width)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(b, m, width) to the same."""
+        x = x + self.attention(x, x)
+        out: Tensor = x + self.feed_forward(x)
+        return out
+
+
+class PointEmbedding(nn.Module):
+    """Points with their normals, and more numbers where there are some, as features.
+
+    Sines and cosines of each coordinate at doubling frequencies beside the coordinates themselves, as in 3DShape2VecSet
+    (Zhang et al. 2023), then a small network per point. Normals tell the two sides of a thin wall apart.
+    """
+
+    def __init__(self, width: int, frequencies: int, more: int = 0) -> None:
+        super().__init__()
+        self.frequencies = frequencies
+        self.enter = nn.Linear(6 * frequencies + 6 + more, width)
+        self.feed_forward = FeedForward(width)
+
+    def forward(self, points: Tensor, normals: Tensor, more: Tensor | None = None) -> Tensor:
+        """(..., n, width) of points (..., n, 3) in the unit sphere, normals (..., n, 3) and more numbers (..., n, more)."""
+        octaves = math.pi * 2.0 ** torch.arange(self.frequencies, device=points.device, dtype=points.dtype)
+        angles = (points.unsqueeze(-1) * octaves).flatten(-2)
+        inputs = [points, normals, angles.sin(), angles.cos()]
+        features: Tensor = self.enter(torch.cat(inputs if more is None else [*inputs, more], dim=-1))
+        out: Tensor = features + self.feed_forward(features)
+        return out

@@ -1,0 +1,99 @@
+"""NeuROK: a conditional variational auto-encoder of the deformations that a shape can undergo (Sec. 4.1)."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from neurok_ros.kinematics.neurok.config import ModelConfig
+from neurok_ros.kinematics.neurok.decoders import HandleDecoder, PointDecoder, Prepared
+from neurok_ros.kinematics.neurok.encoders import DeformationEncoder, Posterior, PriorEncoder, ShapeCode
+
+
+class NeurokModel(nn.Module):
+    """Both encoders and the decoder. Lengths are in units of the object: mean of its points at the origin, largest radius one.
+
+    Shapes: b objects, t deformations of each, n points, c controls.
+    """
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.config = config
+        self.prior_encoder = PriorEncoder(config)
+        self.deformation_encoder = DeformationEncoder(config)
+        self.decoder: HandleDecoder | PointDecoder = (
+            HandleDecoder(config) if config.decoder == "handles" else PointDecoder(config)
+        )
+
+    def encode_shape(self, points: Tensor, normals: Tensor) -> ShapeCode:
+        """The prior of shapes of points (b, n, 3) with normals (b, n, 3)."""
+        code: ShapeCode = self.prior_encoder(points, normals)
+        return code
+
+    def encode_deformation(
+        self, points: Tensor, normals: Tensor, moved: Tensor, rotations: Tensor, shape: ShapeCode
+    ) -> Posterior:
+        """The posterior of deformations to points (b, t, n, 3) with local rotations (b, t, n, 3, 3)."""
+        posterior: Posterior = self.deformation_encoder(points, normals, moved, rotations, shape)
+        return posterior
+
+    def prepare(self, shape: ShapeCode, anchors: tuple[Tensor, Tensor], points: Tensor, normals: Tensor) -> Prepared:
+        """All that decoding at points (b, n, 3) with normals (b, n, 3) needs beside the latent.
+
+        `anchors` are the evenly spread points and normals (b, m, 3) that the shape was encoded from.
+        """
+        return self.decoder.prepare(shape, anchors, points, normals)
+
+    def controls(self, prepared: Prepared, latent: Tensor) -> Tensor:
+        """(b, t, c, 3, 4) rigid maps, of latents (b, t, K, F_token)."""
+        return self.decoder.controls(prepared, latent)
+
+    def maps(self, prepared: Prepared, latent: Tensor) -> Tensor:
+        """(b, t, n, 3, 4) the affine map of each query point, of latents (b, t, K, F_token)."""
+        controls = self.controls(prepared, latent)
+        if prepared.weights is None:
+            return controls
+        return blend(prepared.weights.unsqueeze(1), controls)
+
+    def forward(
+        self, points: Tensor, normals: Tensor, moved: Tensor, rotations: Tensor, noise: Tensor
+    ) -> tuple[Tensor, Posterior, ShapeCode]:
+        """Encode deformations and decode them again, for training.
+
+        The first `encoder_points` points are encoded, those after them are decoded.
+
+        Args:
+            points: (b, n, 3) at rest, evenly spread in every first part.
+            normals: (b, n, 3).
+            moved: (b, t, n, 3).
+            rotations: (b, t, n, 3, 3).
+            noise: (b, t, K, F_token) standard normal numbers; zeros decode the posterior's mean.
+
+        Returns:
+            (b, t, n - encoder_points, 3, 4) the decoded affine map of each point after the encoder's; the posterior; the prior.
+        """
+        count = self.config.encoder_points
+        seen, facing = points[:, :count], normals[:, :count]
+        shape = self.encode_shape(seen, facing)
+        posterior = self.encode_deformation(seen, facing, moved[:, :, :count], rotations[:, :, :count], shape)
+        latent = posterior.mean + (0.5 * posterior.log_variance).exp() * noise
+        prepared = self.prepare(shape, (seen, facing), points[:, count:], normals[:, count:])
+        return self.maps(prepared, latent), posterior, shape
+
+
+def blend(weights: Tensor, controls: Tensor) -> Tensor:
+    """(..., n, 3, 4): sums of maps (..., c, 3, 4) with weights (..., n, c)."""
+    with torch.autocast(weights.device.type, enabled=False):
+        mixed: Tensor = weights @ controls.flatten(-2)
+    return mixed.reshape(*mixed.shape[:-1], 3, 4)
+
+
+def transform(maps: Tensor, points: Tensor) -> Tensor:
+    """(..., n, 3): points (..., n, 3) moved by affine maps (..., n, 3, 4)."""
+    return (maps[..., :3] * points.unsqueeze(-2)).sum(-1) + maps[..., 3]
+
+
+def kl_divergence(posterior: Posterior, shape: ShapeCode) -> Tensor:
+    """(b, t, K, F_token) nats for each number of the latent: D(N(m, s^2) || N(mean, 1))."""
+    difference = posterior.mean - shape.mean.unsqueeze(1)
+    return 0.5 * (difference.square() + posterior.log_variance.exp() - posterior.log_variance - 1)

@@ -1,0 +1,131 @@
+"""Training learns, and a run that is killed at any moment ends as if it had not been."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import torch
+from hinges import hinges
+from safetensors.torch import load_file
+
+from neurok_ros.errors import NeurokError
+from neurok_ros.kinematics.neurok.checkpoint import load_model
+from neurok_ros.kinematics.neurok.config import ModelConfig
+from training.batches import BatchRecipe, held_out
+from training.curves import Table, read_table
+from training.settings import Settings, TrainingSettings, load_settings
+from training.train import Run, learning_rate
+
+ROOT = Path(__file__).parent.parent.parent
+MODEL = ModelConfig(width=32, tokens=4, token_size=8, encoder_blocks=1, decoder_blocks=1, handles=6, encoder_points=48)
+SHORT = TrainingSettings(
+    steps=40, objects=2, targets=2, query_points=32, save_every_seconds=0.0, log_every=5, evaluate_every=20, held_out_objects=4
+)
+PROGRAM = f"""
+import sys
+sys.path[:0] = [{str(ROOT)!r}, {str(Path(__file__).parent)!r}]
+import torch
+torch.set_num_threads(1)
+from pathlib import Path
+from hinges import hinges
+from test_train import MODEL, SHORT, Settings
+from training.train import Run
+Run(Settings(MODEL, SHORT), Path(sys.argv[1]), hinges).train()
+"""
+
+
+@pytest.fixture(autouse=True)
+def one_thread() -> None:
+    torch.set_num_threads(1)
+
+
+def start(out: Path) -> subprocess.Popen[bytes]:
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    return subprocess.Popen([sys.executable, "-c", PROGRAM, str(out)], env=environment, stdout=subprocess.DEVNULL)
+
+
+def test_a_hinge_is_learned(tmp_path: Path) -> None:
+    """Two plates folding by up to 90 degrees: far better than not moving, on hinges of widths not seen."""
+    training = TrainingSettings(steps=300, objects=4, targets=4, query_points=48, evaluate_every=300, kl_warmup_steps=200)
+    Run(Settings(MODEL, training), tmp_path, hinges).train()
+    last = [row for row in read_table(tmp_path / "held_out.csv") if row["source"] == "all"][-1]
+    assert float(last["rmse"]) < 0.5 * float(last["rest_rmse"])
+    assert (tmp_path / "curves.png").stat().st_size > 10_000
+    load_model(tmp_path / "weights.safetensors", "cpu")
+
+
+def test_killed_at_any_moment_it_ends_the_same(tmp_path: Path) -> None:
+    whole, broken = tmp_path / "whole", tmp_path / "broken"
+    assert start(whole).wait(120) == 0
+    for _ in range(2):
+        before = (broken / "last.pt").stat().st_mtime_ns if (broken / "last.pt").exists() else 0
+        process = start(broken)
+        deadline = time.monotonic() + 60
+        while process.poll() is None and time.monotonic() < deadline:
+            if (broken / "last.pt").exists() and (broken / "last.pt").stat().st_mtime_ns != before:
+                break
+            time.sleep(0.01)
+        process.send_signal(signal.SIGKILL)
+        process.wait(30)
+    assert start(broken).wait(120) == 0
+
+    a, b = (load_file(folder / "weights.safetensors") for folder in (whole, broken))
+    for name in a:
+        torch.testing.assert_close(a[name], b[name], rtol=0, atol=0)
+    for table in ("training.csv", "held_out.csv"):
+        rows = [[{k: v for k, v in row.items() if "second" not in k} for row in read_table(f / table)] for f in (whole, broken)]
+        assert rows[0] == rows[1]
+    assert not list(broken.glob("*.tmp"))
+
+
+def test_a_batch_is_a_function_of_its_step_and_process() -> None:
+    recipes = [BatchRecipe(hinges("train"), 3, 2, 40, (4, 8), 0.5, 7, rank) for rank in (0, 0, 1)]
+    again = [recipe[11] for recipe in recipes]
+    torch.testing.assert_close(again[0].moved, again[1].moved, rtol=0, atol=0)
+    assert not torch.equal(again[0].moved, again[2].moved)
+    with_workers = next(recipes[0].from_step(11, 12, workers=1))
+    torch.testing.assert_close(with_workers.moved, again[0].moved, rtol=0, atol=0)
+
+
+def test_some_targets_are_the_rest_state() -> None:
+    batch = BatchRecipe(hinges("train"), 20, 4, 40, (4, 8), 0.5, 0, 0)[0]
+    still = (batch.moved == batch.points[:, None]).all(-1).all(-1)
+    assert 0.25 < still.float().mean() < 0.75, "half of 80, give or take six standard deviations"
+    assert (batch.rotations[still] == torch.eye(3)).all()
+
+
+def test_held_out_objects_are_fixed() -> None:
+    first, again = (held_out("held_out_instances", hinges("held_out_instances"), 4, 2, 40, (4, 8)) for _ in range(2))
+    torch.testing.assert_close(first[0].batch.moved, again[0].batch.moved, rtol=0, atol=0)
+
+
+def test_learning_rate_rises_stays_and_falls_to_zero() -> None:
+    settings = TrainingSettings(steps=1000, warmup_steps=100, decay_share=0.2, learning_rate=1.0)
+    rates = [learning_rate(step, settings) for step in (0, 49, 99, 500, 800, 900, 1000)]
+    assert rates == pytest.approx([0.01, 0.5, 1.0, 1.0, 1.0, 0.5, 0.0])
+
+
+def test_rows_after_the_step_taken_up_are_dropped_and_a_torn_line_is_no_row(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("step,x\n1,0.5\n2,0.25\n3,0.1")
+    assert [row["step"] for row in Table(path, 2).rows] == [1, 2]
+    path.write_text("step,x\n1,0.5\n2")
+    assert [row["step"] for row in read_table(path)] == [1]
+
+
+@pytest.mark.parametrize("name", ["small", "points"])
+def test_config_files_are_valid(name: str) -> None:
+    assert load_settings(ROOT / "training" / "config" / f"{name}.yaml").training.kl_weight == 0.01
+
+
+def test_a_misspelt_setting_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "c.yaml"
+    path.write_text("training: {stepps: 3}")
+    with pytest.raises(NeurokError, match=r"config\.training\.stepps"):
+        load_settings(path)
