@@ -6,7 +6,7 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -57,6 +57,13 @@ def observer(domain: int) -> Iterator[Node]:
     rclpy.shutdown(context=context)
 
 
+def wait_until(condition: Callable[[], bool], what: str) -> None:
+    expiry = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < expiry, f"waited in vain for {what}"
+        time.sleep(0.1)
+
+
 def test_every_topic_is_relative_so_that_it_follows_the_namespace(displays: dict[str, dict[str, Any]]) -> None:
     assert [topic for topic in displays if topic.startswith("/")] == []
 
@@ -64,12 +71,11 @@ def test_every_topic_is_relative_so_that_it_follows_the_namespace(displays: dict
 def test_every_display_has_a_publisher_of_its_type_and_qos(
     active_node: None, observer: Node, displays: dict[str, dict[str, Any]]
 ) -> None:
-    expiry = time.monotonic() + PATIENCE
-    while not observer.count_subscribers(f"{NAMESPACE}/points"):
-        assert time.monotonic() < expiry, "the node never listened to points"
-        time.sleep(0.1)
     # Clouds come from elsewhere; best effort is what every publisher of them can serve.
     points = displays.pop("points")
+    wait_until(lambda: observer.count_subscribers(f"{NAMESPACE}/points") == 1, "the node to listen to points")
+    for topic in displays:
+        wait_until(lambda topic=topic: observer.count_publishers(f"{NAMESPACE}/{topic}") == 1, f"a publisher on {topic}")
     assert (points["Class"], points["Topic"]["Reliability Policy"]) == ("rviz_default_plugins/PointCloud2", "Best Effort")
     for topic, display in displays.items():
         (publisher,) = observer.get_publishers_info_by_topic(f"{NAMESPACE}/{topic}")
