@@ -141,8 +141,7 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     console.print(f"scan: [bold]{scan}[/]", highlight=False)
     cloud = recorded_cloud(scan, arguments.topic)
     # The recorded bear has legs: they are no objects of their own, so touching parts must not be cut apart.
-    # A cloud of several megabytes is many packets: best effort, as cameras send, would lose some of them on a busy machine.
-    parameters = {"split_touching": "true" if arguments.scan else "false", "cloud_reliability": "reliable"}
+    parameters = {"split_touching": "true" if arguments.scan else "false"}
     process = NodeProcess.start(out / "node.log", parameters)
     rclpy.init()
     try:

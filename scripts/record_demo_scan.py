@@ -13,6 +13,7 @@ import argparse
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import open3d as o3d
@@ -89,9 +90,7 @@ def record(scene: list[Surface], eye: Floats, target: Floats, rng: np.random.Gen
     """The organised cloud (HEIGHT, WIDTH, 3) in metres in the optical frame, NaN where nothing was measured, and its colours."""
     caster = o3d.t.geometry.RaycastingScene()
     for surface in scene:
-        caster.add_triangles(
-            o3d.core.Tensor(surface.mesh.vertices.astype(np.float32)), o3d.core.Tensor(surface.mesh.faces.astype(np.uint32))
-        )
+        caster.add_triangles(_tensor(surface.mesh.vertices, np.float32), _tensor(surface.mesh.faces, np.uint32))
     rotation = look_at(eye, target)
     columns, rows = np.meshgrid(np.arange(WIDTH), np.arange(HEIGHT))
     rays = np.stack([(columns - WIDTH / 2 + 0.5) / FOCAL, (rows - HEIGHT / 2 + 0.5) / FOCAL, np.ones((HEIGHT, WIDTH))], axis=-1)
@@ -118,8 +117,12 @@ def record(scene: list[Surface], eye: Floats, target: Floats, rng: np.random.Gen
     return cloud, np.clip(palette[index] * shade[..., None], 0, 255).astype(np.uint8)
 
 
-def _rays(origins: Floats, directions: Floats) -> o3d.core.Tensor:
-    return o3d.core.Tensor(np.concatenate([origins, directions], axis=-1).astype(np.float32))
+def _rays(origins: Floats, directions: Floats) -> Any:
+    return _tensor(np.concatenate([origins, directions], axis=-1), np.float32)
+
+
+def _tensor(values: NDArray[Any], kind: type) -> Any:
+    return o3d.core.Tensor.from_numpy(values.astype(kind))
 
 
 def write_bag(cloud: Floats, colors: NDArray[np.uint8], path: Path) -> None:

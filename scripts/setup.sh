@@ -18,7 +18,8 @@ find_python() {
   for candidate in "${PYTHON:-}" python3 python3.12 python3.11 python3.10 python3.13; do
     [ -n "$candidate" ] && command -v "$candidate" >/dev/null || continue
     "$candidate" -c 'import sys; sys.exit(not (3, 10) <= sys.version_info[:2] <= (3, 13))' 2>/dev/null || continue
-    command -v "$candidate"
+    # The interpreter itself: an activated .venv must not be taken for the one to make .venv with.
+    "$candidate" -c 'import os, sys; print(os.path.realpath(getattr(sys, "_base_executable", sys.executable)))'
     return
   done
 }
