@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal, get_args
 
+from training.data.articulated.categories import articulated_sources
 from training.pairs import PairSource
 
 Split = Literal["train", "held_out_instances", "held_out_categories"]
@@ -18,4 +20,11 @@ def sources(split: Split) -> list[tuple[float, PairSource]]:
     """
     if split not in get_args(Split):
         raise ValueError(f"there is no split {split!r}; choose one of {', '.join(get_args(Split))}")
-    return []
+    new_kinds, kept = split == "held_out_categories", split != "train"
+    return _shared([(1.0, articulated_sources(new_kinds, kept))])
+
+
+def _shared(families: Sequence[tuple[float, Sequence[PairSource]]]) -> list[tuple[float, PairSource]]:
+    """Divide each family's share evenly among its sources; families without any leave theirs to the others."""
+    whole = sum(share for share, members in families if members)
+    return [(share / whole / len(members), member) for share, members in families for member in members]

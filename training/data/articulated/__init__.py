@@ -1,0 +1,1 @@
+"""Articulated household things, made by rules, with the exact motion of every point."""

@@ -1,0 +1,88 @@
+"""Pairs of frames of articulated objects, with every point's exact motion."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+import numpy as np
+
+from training.data.articulated.mechanism import Assembly, Mechanism
+from training.data.framing import framed
+from training.data.pool import Pool
+from training.pairs import Pair
+from training.sampling import Floats, Surface
+
+Builder = Callable[[np.random.Generator], Mechanism]
+
+
+class ArticulatedObject:
+    """A mechanism with its surface."""
+
+    def __init__(self, mechanism: Mechanism) -> None:
+        self.mechanism = mechanism
+        self.assembly = Assembly.of(mechanism)
+
+    def vertices(self, values: Floats) -> Floats:
+        """The mesh's vertices (v, 3) for the coordinates' values (coordinates,)."""
+        poses = self.mechanism.poses(values)[self.assembly.vertex_link]
+        return _apply(poses, self.assembly.surface.vertices)
+
+    @property
+    def surface(self) -> Surface:
+        """The mesh in the state where every coordinate is 0."""
+        return self.assembly.surface
+
+    def pairs(self, rng: np.random.Generator, points: int, targets: int) -> list[Pair]:
+        """`targets` pairs that share frame 0: a random state, at rest every other time."""
+        mechanism = self.mechanism
+        samples = self.surface.draw(rng, points)
+        link = self.assembly.face_link[samples.faces]
+        values = mechanism.rest if rng.random() < 0.5 else mechanism.random_values(rng)
+        poses0 = mechanism.poses(values)
+        points0 = _apply(poses0[link], samples.points)
+        normals0 = np.einsum("pij,pj->pi", poses0[link, :3, :3], samples.normals)
+        moved = []
+        for _ in range(targets):
+            poses1 = mechanism.poses(_next_values(mechanism, values, rng))
+            turns = poses1[:, :3, :3] @ poses0[:, :3, :3].transpose(0, 2, 1)
+            moved.append((_apply(poses1[link], samples.points), turns[link]))
+        return framed(points0, normals0, moved, samples.part)
+
+
+class ArticulatedSource:
+    """Objects of one category."""
+
+    def __init__(self, category: str, builder: Builder, key: Sequence[int], instances: range | None) -> None:
+        """`key` and an instance's number seed the builder; `instances` is a fixed set, or None for objects without end."""
+        self.name = f"articulated/{category}"
+        self._build = partial(build_object, builder, key)
+        self._pool = Pool(self._build, instances, size=6, uses=4)
+
+    def sample(self, rng: np.random.Generator, points: int, targets: int = 1) -> list[Pair]:
+        """See `training.pairs.PairSource`."""
+        return self._pool.draw(rng).pairs(rng, points, targets)
+
+    def fixed_object(self, number: int) -> ArticulatedObject:
+        """One object by its number, for pictures and evaluation."""
+        return self._build(number)
+
+
+def build_object(builder: Builder, key: Sequence[int], instance: int) -> ArticulatedObject:
+    """The object with this number: always the same for the same key."""
+    return ArticulatedObject(builder(np.random.default_rng([*key, instance])))
+
+
+def _next_values(mechanism: Mechanism, values: Floats, rng: np.random.Generator) -> Floats:
+    """Another state: all coordinates move, or, every other time, only a random one or two of them."""
+    drawn = mechanism.random_values(rng)
+    if len(values) > 2 and rng.random() < 0.5:
+        few = rng.choice(len(values), int(rng.integers(1, 3)), replace=False)
+        changed: Floats = values.copy()
+        changed[few] = drawn[few]
+        return changed
+    return drawn
+
+
+def _apply(poses: Floats, points: Floats) -> Floats:
+    return np.asarray(np.einsum("pij,pj->pi", poses[:, :3, :3], points) + poses[:, :3, 3])

@@ -1,0 +1,95 @@
+"""Points spread evenly over a surface, quickly: a millisecond or two for 512 points."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+_CANDIDATES = 4
+"""Random points drawn for each one that is kept."""
+
+
+@dataclass(frozen=True)
+class Surface:
+    """A triangle mesh to draw points from."""
+
+    vertices: Floats
+    """(v, 3)."""
+    faces: Ints
+    """(f, 3) vertex indices, outward oriented."""
+    part: Ints
+    """(f,) the connected component that each face belongs to."""
+
+    @cached_property
+    def _cross(self) -> Floats:
+        corners = self.vertices[self.faces]
+        return np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+
+    @cached_property
+    def _area_up_to(self) -> Floats:
+        return np.cumsum(np.linalg.norm(self._cross, axis=1))
+
+    @property
+    def area(self) -> float:
+        """In the square of the vertices' unit."""
+        return float(self._area_up_to[-1] / 2)
+
+    def draw(self, rng: np.random.Generator, count: int) -> Samples:
+        """Spread `count` points: uniform candidates, thinned to the farthest of each other.
+
+        Two sides of a thin wall count as far apart (the distance takes in the normals, scaled by the mean spacing), as in
+        `neurok_ros.geometry.sample_surface`. The points come in the order of the thinning: every first part of them is
+        spread evenly too.
+        """
+        many = _CANDIDATES * count
+        face = np.searchsorted(self._area_up_to, rng.uniform(0, self._area_up_to[-1], many))
+        face = np.minimum(face, len(self.faces) - 1)
+        weights = _uniform_barycentric(rng.random((many, 2)))
+        points = np.einsum("pc,pcx->px", weights, self.vertices[self.faces[face]])
+        normals = self._cross[face]
+        normals /= np.linalg.norm(normals, axis=1, keepdims=True)
+        spacing = np.sqrt(self.area / count)
+        kept = farthest_order(np.vstack([(points - points.mean(axis=0)).T, spacing * normals.T]), count)
+        return Samples(points[kept], normals[kept], face[kept], weights[kept], self.part[face[kept]])
+
+
+@dataclass(frozen=True)
+class Samples:
+    """Points on a surface."""
+
+    points: Floats
+    """(n, 3)."""
+    normals: Floats
+    """(n, 3) unit length, outward."""
+    faces: Ints
+    """(n,) the triangle that each point lies on."""
+    weights: Floats
+    """(n, 3) its barycentric coordinates there."""
+    part: Ints
+    """(n,) the connected component that each point lies on."""
+
+
+def farthest_order(places: Floats, count: int) -> Ints:
+    """Indices (count,) of the columns of `places` (d, m): each the farthest from all before it, from the first column on."""
+    columns = np.ascontiguousarray(places, np.float32)
+    squares = np.einsum("dm,dm->m", columns, columns)
+    distance = np.full(columns.shape[1], np.inf, np.float32)
+    chosen = np.zeros(count, np.int64)
+    for i in range(1, count):
+        last = chosen[i - 1]
+        np.minimum(distance, squares - 2 * (columns[:, last] @ columns) + squares[last], out=distance)
+        distance[last] = -np.inf
+        chosen[i] = np.argmax(distance)
+    return chosen
+
+
+def _uniform_barycentric(uniform: Floats) -> Floats:
+    """(n, 3) barycentric coordinates, uniform over a triangle, from (n, 2) uniform numbers."""
+    root = np.sqrt(uniform[:, 0])
+    return np.stack([1 - root, root * (1 - uniform[:, 1]), root * uniform[:, 1]], axis=1)
