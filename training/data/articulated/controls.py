@@ -258,7 +258,7 @@ def pedal(rng: np.random.Generator) -> Mechanism:
     if rng.random() < 0.4:
         base = m.base(box((0, 0, 0.008), (0.26, 0.12, 0.016)), rod((-0.1, -0.055, 0.028), (-0.1, 0.055, 0.028), 0.014))
         plate_shape = rounded((0.02, 0, 0.055), (0.22, 0.1, 0.016), 0.006)
-        slanted = placed(moved(plate_shape, (0.1, 0, -0.04)), frame((-0.1, 0, 0.05), (-0.25, 0, 1), (1, 0, 0.25)))
+        slanted = placed(moved(plate_shape, (0.1, 0, -0.04)), frame((-0.1, 0, 0.043), (-0.25, 0, 1), (1, 0, 0.25)))
         m.hinge(base, [slanted], (-0.1, 0, 0.03), (0, 1, 0), m.coordinate(0.0, 0.2))
         return m
     base = m.base(box((0, 0, drop), (0.05, count * pitch, 0.04)))

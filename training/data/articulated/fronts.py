@@ -89,15 +89,15 @@ def swing_door(
     (x0, y0, z0), (x1, y1, z1) = np.minimum(low, high), np.maximum(low, high)
     width, height = y1 - y0, z1 - z0
     shapes = [door_panel(rng, (x0, y0, z0), (x1, y1, z1)), *(extra or [])]
-    edge = rng.uniform(0.06, 0.14)
+    edge = rng.uniform(0.05, 0.09) * min(width, height)
     if with_handle:
         if side in ("left", "right"):
-            y = y1 - edge * width if side == "left" else y0 + edge * width
+            y = y1 - edge if side == "left" else y0 + edge
             z = z0 + height * rng.uniform(0.35, 0.65)
             long = min(height * rng.uniform(0.15, 0.6), 2 * min(z - z0, z1 - z) * 0.9)
             shapes.append(handle(rng, (x1, y, z), (1, 0, 0), (0, 0, 1), long))
         else:
-            z = z1 - edge * height if side == "bottom" else z0 + edge * height
+            z = z1 - edge if side == "bottom" else z0 + edge
             shapes.append(handle(rng, (x1, (y0 + y1) / 2, z), (1, 0, 0), (0, 1, 0), width * rng.uniform(0.2, 0.8)))
     origin, axis = {
         "left": ((x1, y0, z0), (0, 0, -1)),

@@ -102,7 +102,7 @@ def _sliding_panels(m: Mechanism, rng: np.random.Generator, base: int, rect: Rec
         low = y0 if first else y1 - wide
         x = front - (0 if first else 1.2 * panel)
         shape = door_panel(rng, (x - panel, low, z0), (x, low + wide, z1))
-        y = low + wide * (0.12 if first else 0.88)
+        y = low + wide * (0.05 if first else 0.95)
         grip = handle(rng, (x, y, (z0 + z1) / 2), (1, 0, 0), (0, 0, 1), (z1 - z0) * 0.2, panel * (1.0 if first else 0.15))
         shapes = [shape, grip]
         if first or both:

@@ -35,7 +35,8 @@ def folding_chair(rng: np.random.Generator) -> Mechanism:
     bar = rng.uniform(0.01, 0.016)
     spread = rng.uniform(0.3, 0.5)
     pivot = np.array([0.0, 0.0, 0.5 * height])
-    fold = m.coordinate(0.0, float(np.arctan2(spread / 2, height / 2) * rng.uniform(0.8, 0.95)))
+    crossing = float(np.arctan2(spread, height))
+    fold = m.coordinate(0.0, 2 * crossing * float(rng.uniform(0.8, 0.97)))
     back = height * rng.uniform(0.7, 1.0) if rng.random() < 0.75 else 0.0
     lean = spread / height
     front_foot, back_foot = np.array([spread / 2, 0, 0]), np.array([-spread / 2, 0, 0])
@@ -63,10 +64,10 @@ def folding_chair(rng: np.random.Generator) -> Mechanism:
     main = m.base(*first)
     m.hinge(main, second, pivot, (0, 1, 0), fold, ratio=-1.0)
     seat_z = height + bar
-    seat = rounded((0.05 * spread, 0, seat_z), (spread * 0.95, 2 * inner - 2.4 * bar, 0.025), 0.01)
     at = np.array([spread / 2 - lean * (height - 2 * bar) + bar, 0, seat_z])
+    seat = rounded(((at[0] + spread / 2) / 2, 0, seat_z), (spread / 2 - at[0] + 0.03, 2 * inner - 2.4 * bar, 0.025), 0.01)
     pins = [rod(at + (0, s * (inner - 1.3 * bar), 0), at + (0, s * (outer - 1.02 * bar), 0), 0.006, segments=10) for s in (-1, 1)]
-    m.hinge(main, [seat, *pins], at, (0, 1, 0), fold, ratio=float(rng.uniform(-1.1, -0.9)) * 1.6)
+    m.hinge(main, [seat, *pins], at, (0, 1, 0), fold, ratio=(np.pi / 2 - crossing) / (2 * crossing))
     return m
 
 
@@ -178,7 +179,7 @@ def fan(rng: np.random.Generator) -> Mechanism:
     neck = rod((0, 0, stand + 0.033), (0, 0, z), 0.013)
     head = [motor, neck]
     if rng.random() < 0.6:
-        for x, r in ((0.02, 1.13), (0.095, 1.13), (0.075, 0.6)):
+        for x, r in ((0.02, 1.13), (0.095, 1.13), (0.096, 0.6)):
             head.append(placed(ring(r * radius, 0.0035), frame((x, 0, z), (1, 0, 0))))
         for turn in np.linspace(0, 2 * np.pi, int(rng.integers(5, 10)), endpoint=False):
             side = np.array([0, np.cos(turn), np.sin(turn)])
@@ -290,7 +291,8 @@ def tripod(rng: np.random.Generator) -> Mechanism:
     crown = 0.05
     spread = m.coordinate(0.12, float(rng.uniform(0.4, 0.75)), 0.45)
     lugs = [wire([0.5 * p, 0.8 * p], 0.007) for p in around((0, 0, 0), crown, legs)]
-    base = m.base(rod((0, 0, -0.02), (0, 0, 0.025), 0.03), *lugs)
+    crown_shape = unite([rod((0, 0, -0.02), (0, 0, 0.025), 0.03), *lugs])
+    base = m.base(crown_shape - rod((0, 0, -1), (0, 0, 1), 0.0125))
     for p in around((0, 0, 0), crown, legs):
         foot = (p[0], p[1], -long)
         outward = p / np.linalg.norm(p)
@@ -298,9 +300,9 @@ def tripod(rng: np.random.Generator) -> Mechanism:
         shape = unite([wire([p, foot], bar), ball(foot, 1.5 * bar)])
         m.hinge(base, [shape], p, axis, spread)
     rise = (
-        m.slide(base, [rod((0, 0, 0.027), (0, 0, 0.2), 0.012)], (0, 0, 1), m.coordinate(0.0, 0.15))
+        m.slide(base, [rod((0, 0, -0.15), (0, 0, 0.2), 0.012)], (0, 0, 1), m.coordinate(0.0, 0.15))
         if rng.random() < 0.5
-        else m.fix(base, [rod((0, 0, 0.027), (0, 0, 0.2), 0.012)])
+        else m.fix(base, [rod((0, 0, -0.15), (0, 0, 0.2), 0.012)])
     )
     turn = m.hinge(rise, [rod((0, 0, 0.202), (0, 0, 0.225), 0.022)], (0, 0, 0), (0, 0, 1), m.coordinate(-1.5, 1.5, 0.0))
     size = rng.uniform(0.08, 0.2, 3) * np.array([0.6, 1.0, 0.7])
@@ -386,14 +388,16 @@ def wheelbarrow(rng: np.random.Generator) -> Mechanism:
     radius = rng.uniform(0.025, 0.05)
     z = radius * 1.3
     body = rounded((0, 0, z + tall / 2), (long, wide, tall), 0.012)
-    if rng.random() < 0.6:
+    cab = rng.random() < 0.6
+    if cab:
         body += rounded((-0.05 * long, 0, z + tall * 1.2), (0.5 * long, 0.85 * wide, tall * 0.9), 0.015)
     else:
         body -= between((-0.45 * long, -0.42 * wide, z + 0.3 * tall), (0.2 * long, 0.42 * wide, z + 2 * tall))
     base = m.base(body)
     if rng.random() < 0.5:
-        bed = tray((-0.48 * long, -0.45 * wide, z + 1.7 * tall), (0.1 * long, 0.45 * wide, z + 2.4 * tall), 0.006)
-        m.hinge(base, [bed], (-0.45 * long, 0, z + 1.68 * tall), (0, -1, 0), m.coordinate(0.0, 0.9))
+        low = z + (1.67 if cab else 1.02) * tall
+        bed = tray((-0.48 * long, -0.45 * wide, low), (0.2 * long, 0.45 * wide, low + 0.7 * tall), 0.006)
+        m.hinge(base, [bed], (-0.45 * long, 0, low), (0, -1, 0), m.coordinate(0.0, 0.9))
     for sx in (-1, 1):
         steer = m.coordinate(-0.5, 0.5, 0.0) if sx > 0 else -1
         roll = m.coordinate(0.0, 2.1)

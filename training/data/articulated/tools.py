@@ -192,7 +192,10 @@ def eyeglasses(rng: np.random.Generator) -> Mechanism:
         shapes.append(placed(rim, frame((0, side * center, 0), (1, 0, 0), (0, 1, 0))))
         outer = side * (center + lens_wide)
         shapes.append(
-            between((-0.006, outer - side * bar, 0.2 * lens_high), (bar, outer + side * 0.005, 0.2 * lens_high + 3 * bar))
+            between(
+                (-0.006 - (bar if side > 0 else 0.0) * 2.2, outer - side * bar, 0.2 * lens_high),
+                (bar, outer + side * 0.005, 0.2 * lens_high + 3 * bar),
+            )
         )
     lift = rng.uniform(0.1, 0.5) * lens_high
     shapes.append(wire([(0, -bridge * 1.2, lift), (0.002, 0, lift + 0.003), (0, bridge * 1.2, lift)], bar * 1.2))
@@ -201,10 +204,10 @@ def eyeglasses(rng: np.random.Generator) -> Mechanism:
     for number, side in enumerate((-1, 1)):
         y = side * (center + lens_wide + 0.003)
         z = 0.2 * lens_high + 1.5 * bar
-        x = -0.008 - 0.002 * number
+        x = -0.007 - bar - 2.2 * bar * number
         temple = wire([(x, y, z), (x - long * 0.75, y, z), (x - long, y - side * 0.004, z - 0.25 * long)], bar)
         own = limit if number == 0 or rng.random() < 0.5 else m.coordinate(0.0, 1.6)
-        m.hinge(base, [temple], (x + 0.001, y, z), (0, 0, -side), own)
+        m.hinge(base, [temple], (x + 0.001, y, z), (0, 0, side), own)
     return m
 
 
@@ -287,7 +290,7 @@ def hole_punch(rng: np.random.Generator) -> Mechanism:
     x = -0.3 * long
     raised = float(rng.uniform(0.15, 0.5))
     arm = rounded((0.1 * long, 0, tall + 0.006), (long * 0.85, wide * 0.6, 0.012), 0.004)
-    arm += rod((x, -0.3 * wide, tall), (x, 0.3 * wide, tall), 0.006)
+    arm += rod((x, -0.345 * wide, tall), (x, 0.345 * wide, tall), 0.006)
     m.hinge(base, [arm], (x, 0, tall), (0, -1, 0), m.coordinate(-0.02, raised, raised))
     return m
 
