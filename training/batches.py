@@ -7,12 +7,18 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 import torch
+from scipy.spatial.transform import Rotation
 from torch import Tensor
 from torch.utils.data import DataLoader, Dataset
 
 from training.pairs import Pair, PairSource
 
 Sources = Sequence[tuple[float, PairSource]]
+
+_JUDGING_SEED = 982451653
+"""Of the held-out sets; training draws with small seeds."""
+TILT = 0.1
+"""Radians, standard deviation about each horizontal axis: objects stand upright, but not exactly."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +47,13 @@ def object_arrays(pairs: list[Pair]) -> tuple[np.ndarray, np.ndarray, np.ndarray
     return pairs[0].points0, pairs[0].normals0, moved, rotations
 
 
+def any_view(rng: np.random.Generator) -> np.ndarray:
+    """An orthogonal matrix (3, 3): any turn about the vertical z, a tilt of about `TILT`, and every other time a mirror image."""
+    turn = Rotation.from_rotvec([*rng.normal(0, TILT, 2), 0.0]) * Rotation.from_rotvec([0.0, 0.0, rng.uniform(0, 2 * np.pi)])
+    mirror = np.array([1.0, rng.choice([-1.0, 1.0]), 1.0])
+    return np.asarray(turn.as_matrix() * mirror)
+
+
 @dataclass(frozen=True)
 class BatchRecipe(Dataset[Batch]):
     """The batch of each step."""
@@ -52,6 +65,8 @@ class BatchRecipe(Dataset[Batch]):
     latent: tuple[int, int]
     """K, F_token."""
     still_share: float
+    augment: bool
+    """Whether each object is seen from any side (`any_view`)."""
     seed: int
     rank: int
 
@@ -62,6 +77,10 @@ class BatchRecipe(Dataset[Batch]):
         chosen = rng.choice(len(shares), self.objects, p=shares / shares.sum())
         made = [object_arrays(self.sources[i][1].sample(rng, self.points, self.targets)) for i in chosen]
         points, normals, moved, rotations = (np.stack(arrays) for arrays in zip(*made, strict=True))
+        views = np.stack([any_view(rng) if self.augment else np.eye(3) for _ in chosen])
+        back = views.swapaxes(-1, -2)
+        points, normals, moved = points @ back, normals @ back, moved @ back[:, None]
+        rotations = views[:, None, None] @ rotations @ back[:, None, None]
         still = rng.random((self.objects, self.targets)) < self.still_share
         moved[still] = np.broadcast_to(points[:, None], moved.shape)[still]
         rotations[still] = np.eye(3, dtype=rotations.dtype)
@@ -83,10 +102,13 @@ class HeldOut:
     batch: Batch
 
 
-def held_out(split: str, sources: Sources, objects: int, targets: int, points: int, latent: tuple[int, int]) -> list[HeldOut]:
+def held_out(
+    split: str, sources: Sources, objects: int, targets: int, points: int, latent: tuple[int, int], augment: bool
+) -> list[HeldOut]:
     """About `objects` objects of a split, as many of each source, the same on every machine and in every run."""
     count = max(1, round(objects / max(1, len(sources))))
-    recipes = [
-        BatchRecipe([(1.0, source)], count, targets, points, latent, 0.0, 982451653, i) for i, (_, source) in enumerate(sources)
-    ]
-    return [HeldOut(split, source.name, recipe[0]) for recipe, (_, source) in zip(recipes, sources, strict=True)]
+    sets = []
+    for i, (_, source) in enumerate(sources):
+        recipe = BatchRecipe([(1.0, source)], count, targets, points, latent, 0.0, augment, _JUDGING_SEED, i)
+        sets.append(HeldOut(split, source.name, recipe[0]))
+    return sets

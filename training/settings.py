@@ -43,6 +43,8 @@ class TrainingSettings:
     rotation_weight: float = 0.02
     still_share: float = 0.05
     """Of the targets, those replaced by the rest state, so that the latent of the scanned shape is well known."""
+    augment: bool = True
+    """Whether objects are seen from any side: turned about the vertical, tilted a little, mirrored."""
     ema_decay: float = 0.999
     seed: int = 0
     workers: int = 0

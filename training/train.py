@@ -131,19 +131,20 @@ class Run:
             config.encoder_points + training.query_points,
             latent,
             training.still_share,
+            training.augment,
             training.seed,
             self.accelerator.process_index,
         )
         self.first = self.accelerator.is_main_process
         if self.first:
-            self.held_out = [
-                held
-                for split in HELD_OUT
-                for held in held_out(split, find_sources(split), training.held_out_objects, 2, self.recipe.points, latent)
-            ]
+            self.held_out = [held for split in HELD_OUT for held in self._held_out(split, find_sources(split))]
             (out / "settings.yaml").write_text(yaml.safe_dump({k: asdict(v) for k, v in vars(settings).items()}, sort_keys=False))
             self.curve = Table(out / "training.csv", self.state.step)
             self.held_out_curve = Table(out / "held_out.csv", self.state.step)
+
+    def _held_out(self, split: Split, found: Sources) -> list[HeldOut]:
+        training, recipe = self.settings.training, self.recipe
+        return held_out(split, found, training.held_out_objects, 2, recipe.points, recipe.latent, training.augment)
 
     def train(self) -> None:
         """Go on until all steps are done."""

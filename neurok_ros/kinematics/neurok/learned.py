@@ -1,0 +1,288 @@
+"""The learned state space of one object, from its mesh."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from neurok_ros.errors import ErrorCode, NeurokError
+from neurok_ros.geometry.driving import connected_parts, drive, nearest_part
+from neurok_ros.geometry.rotations import quaternion_matrix
+from neurok_ros.geometry.sampling import SurfaceSamples, sample_surface
+from neurok_ros.kinematics.neurok.checkpoint import load_model
+from neurok_ros.kinematics.neurok.decoders import Prepared
+from neurok_ros.kinematics.neurok.encoders import ShapeCode
+from neurok_ros.kinematics.neurok.model import NeurokModel, transform
+from neurok_ros.kinematics.neurok.subspace import ActiveSubspace, Criterion, active_subspace
+from neurok_ros.kinematics.rigid import RigidBody
+
+Floats = NDArray[np.float64]
+
+K_DRIVE = 4
+"""Surface samples that a point follows."""
+SAMPLES = 1024
+"""Surface samples that drive the object's points; the first `encoder_points` of them are encoded."""
+
+
+@dataclass(frozen=True)
+class EncodedObject:
+    """What the network found in a mesh, and the state that means the mesh as it was scanned."""
+
+    model: NeurokModel
+    samples: SurfaceSamples
+    sample_part: NDArray[np.int64]
+    """(s,) the connected part of the mesh that each sample lies on."""
+    center: Floats
+    """(3,) metres: the origin of the network's coordinates."""
+    radius: float
+    """Metres: the network's unit of length."""
+    shape: ShapeCode
+    prepared: Prepared
+    """For the samples."""
+    rest: Tensor
+    """(K, F_token) the posterior's mean of no deformation."""
+
+    def unit(self, points: Tensor) -> Tensor:
+        """Points (n, 3) in metres, in the network's coordinates."""
+        return (points - torch.from_numpy(self.center).to(points)) / self.radius
+
+
+def encode_object(vertices: Floats, faces: NDArray[np.integer], model: NeurokModel, seed: int = 0) -> EncodedObject:
+    """Let the network look at a mesh.
+
+    Args:
+        vertices: (n, 3) metres.
+        faces: (m, 3) vertex indices, outward oriented; the mesh may be open.
+        model: the trained network, in float32, on any device.
+        seed: of the surface samples.
+
+    Raises:
+        NeurokError: RECONSTRUCTION_FAILED where the mesh has no surface or is not finite.
+    """
+    _check_mesh(vertices, faces)
+    samples = sample_surface(vertices, faces, max(SAMPLES, model.config.encoder_points), seed)
+    center = samples.points.mean(axis=0)
+    radius = float(np.linalg.norm(samples.points - center, axis=1).max())
+    device = next(model.parameters()).device
+    points = torch.from_numpy((samples.points - center) / radius).float().to(device)[None]
+    normals = torch.from_numpy(samples.normals).float().to(device)[None]
+    count = model.config.encoder_points
+    seen = points[:, :count], normals[:, :count]
+    with torch.no_grad():
+        shape = model.encode_shape(*seen)
+        still = torch.eye(3, device=device).expand(1, 1, count, 3, 3)
+        rest = model.encode_deformation(*seen, seen[0].unsqueeze(1), still, shape).mean[0, 0]
+        prepared = model.prepare(shape, seen, points, normals)
+    part = connected_parts(faces, len(vertices))[faces[samples.faces, 0]]
+    return EncodedObject(model, samples, part, center, radius, shape, prepared, rest)
+
+
+def reduce(encoded: EncodedObject, size: int, criterion: Criterion = "kinetic", samples: int = 256) -> ActiveSubspace:
+    """The k_q = `size` directions of the latent that move the encoded object most (see `active_subspace`)."""
+    prepared, tokens = encoded.prepared, encoded.rest.shape
+    start = encoded.unit(torch.from_numpy(encoded.samples.points)).to(encoded.rest)
+
+    def displacements(latents: Tensor) -> Tensor:
+        return transform(encoded.model.maps(prepared, latents.reshape(1, -1, *tokens))[0], start) - start
+
+    masses = torch.from_numpy(encoded.samples.areas).to(encoded.rest)
+    return active_subspace(displacements, encoded.shape.mean[0].flatten(), masses, size, criterion, samples)
+
+
+@dataclass(frozen=True)
+class NeurokKinematics:
+    """The states of an object that the learned model thinks possible.
+
+    State: where `free`, a rigid pose as in `RigidBody` (7), and the reduced latent q (k_q, dimensionless), zero at rest. The
+    internal motion happens in the object's own frame, the pose then moves the whole. Each control's motion is taken relative
+    to its motion at rest, T_c(z(q)) T_c(z(0))^-1 with z(q) = z_rest + A q: the rest state is the scanned shape up to
+    rounding (below 1e-12 of the object's size), and what moves rigidly still does.
+    """
+
+    encoded: EncodedObject
+    subspace: ActiveSubspace
+    vertices: Floats
+    """(n, 3) metres, the mesh."""
+    vertex_part: NDArray[np.int64]
+    """(n,) its connected parts."""
+    free: bool
+    """Whether the object as a whole can move."""
+    name: str = "neurok"
+
+    @property
+    def dim(self) -> int:
+        """k_q, and 6 where the object is free."""
+        return self.subspace.basis.shape[1] + (6 if self.free else 0)
+
+    def at(self, points: Tensor) -> LearnedMotion:
+        """The state space followed at these points (n, 3), metres, float64, on or in the object.
+
+        A point follows the K_drive nearest surface samples of its part, which is that of the nearest vertex.
+        """
+        encoded, places = self.encoded, points.detach().cpu().numpy()
+        part = nearest_part(places, self.vertices, self.vertex_part)
+        driving = drive(places, part, encoded.samples.points, encoded.sample_part, K_DRIVE)
+        index, share = torch.from_numpy(driving.index), torch.from_numpy(driving.weight)
+        if encoded.prepared.weights is None:
+            weights = torch.zeros(len(points), len(encoded.samples.points)).double().scatter_add_(1, index, share)
+        else:
+            weights = (encoded.prepared.weights[0].cpu().double()[index] * share.unsqueeze(-1)).sum(1)
+        controls = Controls(encoded, self.subspace.basis, points)
+        inner = ControlledPoints(controls, weights.to(points), encoded.unit(points), encoded.radius, points)
+        center = torch.from_numpy(encoded.center).to(points)
+        return LearnedMotion(inner, center, self.free)
+
+
+def neurok_kinematics(
+    vertices: Floats, faces: NDArray[np.integer], checkpoint: Path | NeurokModel, size: int = 8, free: bool = True
+) -> NeurokKinematics:
+    """The learned state space of a mesh.
+
+    Args:
+        vertices: (n, 3) metres.
+        faces: (m, 3) vertex indices, outward oriented.
+        checkpoint: the file of a trained model, or the model.
+        size: k_q, how many internal coordinates; the rank of the latent at most.
+        free: whether the object as a whole can move, too.
+
+    Raises:
+        NeurokError: FILE_FAILED for a checkpoint that cannot be used, RECONSTRUCTION_FAILED for such a mesh, INVALID_OPTIONS
+            for a size that the latent does not have.
+    """
+    model = load_model(checkpoint) if isinstance(checkpoint, Path) else checkpoint
+    if not 1 <= size <= model.config.latent_size:
+        problem = f"is {size}, the latent has {model.config.latent_size}"
+        raise NeurokError(ErrorCode.INVALID_OPTIONS, "coordinates", problem, "Choose at least 1 and at most that many")
+    encoded = encode_object(vertices, faces, model)
+    return NeurokKinematics(encoded, reduce(encoded, size), vertices, connected_parts(faces, len(vertices)), free)
+
+
+class Controls:
+    """The motions of an object's controls as a function of the reduced latent, in the precision of `like`."""
+
+    def __init__(self, encoded: EncodedObject, basis: Tensor, like: Tensor) -> None:
+        self._decoder = copy.deepcopy(encoded.model.decoder).to(like).requires_grad_(False)
+        found = encoded.prepared
+        self._prepared = Prepared(found.features.to(like), found.anchors.to(like), None, found.tokens.to(like))
+        self._rest = encoded.rest.to(like)
+        self.basis = basis.to(like)
+        self._undo = _inverse(self._decoder.controls(self._prepared, self._rest[None, None])[0, 0])
+
+    def __call__(self, q: Tensor) -> Tensor:
+        """(c, 3, 4) rigid maps in the network's coordinates, the identity at q = 0, of the reduced latent (k_q,)."""
+        latent = self._rest + (self.basis @ q).reshape(self._rest.shape)
+        return _compose(self._decoder.controls(self._prepared, latent[None, None])[0, 0], self._undo)
+
+
+class ControlledPoints:
+    """Points that follow controls: x = X + r sum_c w_c (T_c(q) - 1) X, all in metres but X, the points in units of r.
+
+    State and step (k_q,) dimensionless.
+
+    Args:
+        controls: from q to (c, 3, 4) maps.
+        weights: (n, c) each row sums to one.
+        unit_points: (n, 3) the points at rest in the network's coordinates.
+        radius: r, metres.
+        points: (n, 3) metres, the points at rest.
+    """
+
+    def __init__(self, controls: Controls, weights: Tensor, unit_points: Tensor, radius: float, points: Tensor) -> None:
+        self.dim = controls.basis.shape[1]
+        self.rest = torch.zeros(self.dim).to(points)
+        self._controls = controls
+        self._points = points
+        homogeneous = torch.cat([unit_points, torch.ones_like(unit_points[:, :1])], dim=1)
+        self._columns = radius * (weights.unsqueeze(-1) * homogeneous.unsqueeze(1)).flatten(1)
+        self._still = torch.eye(3, 4).to(points)
+
+    def positions(self, q: Tensor) -> Tensor:
+        """(n, 3) metres."""
+        change = self._controls(q) - self._still
+        return self._points + self._columns @ change.transpose(-1, -2).reshape(-1, 3)
+
+    def jacobian(self, q: Tensor) -> Tensor:
+        """(n, 3, k_q) metres: the derivative of a few maps, spread over the points."""
+        slopes: Tensor = torch.func.jacfwd(self._controls)(q)
+        flat = slopes.transpose(1, 2).reshape(self._columns.shape[1], -1)
+        return (self._columns @ flat).reshape(-1, 3, self.dim)
+
+    def retract(self, q: Tensor, step: Tensor) -> Tensor:
+        """The sum."""
+        return q + step
+
+
+class LearnedMotion:
+    """The internal motion in the object's frame, and the object's pose where it is free.
+
+    State: pose (7) as in `RigidBody`, where free, then q (k_q,). Step: translation (3, metres) and rotation vector
+    (3, radians) about the object's centre, where free, then the change of q.
+
+    Args:
+        inner: the internal motion.
+        center: (3,) metres, in the object's frame: what the pose turns about.
+        free: whether there is a pose.
+    """
+
+    def __init__(self, inner: ControlledPoints, center: Tensor, free: bool) -> None:
+        self.inner = inner
+        self.free = free
+        self._center = center
+        self._pose = 7 if free else 0
+        self._twist = 6 if free else 0
+        self.dim = self._twist + inner.dim
+        self._body = RigidBody(center[None], center)
+        self.rest = torch.cat([self._body.rest[: self._pose], inner.rest])
+
+    def positions(self, q: Tensor) -> Tensor:
+        """(n, 3) metres."""
+        moved = self.inner.positions(q[self._pose :])
+        return RigidBody(moved, self._center).positions(q[: self._pose]) if self.free else moved
+
+    def jacobian(self, q: Tensor) -> Tensor:
+        """(n, 3, dim)."""
+        internal = self.inner.jacobian(q[self._pose :])
+        if not self.free:
+            return internal
+        body = RigidBody(self.inner.positions(q[self._pose :]), self._center)
+        turned = quaternion_matrix(q[3:7]) @ internal
+        return torch.cat([body.jacobian(q[:7]), turned], dim=-1)
+
+    def retract(self, q: Tensor, step: Tensor) -> Tensor:
+        """The pose after the twist, and the sum for the rest."""
+        internal = self.inner.retract(q[self._pose :], step[self._twist :])
+        return torch.cat([self._body.retract(q[:7], step[:6]), internal]) if self.free else internal
+
+
+def _compose(after: Tensor, before: Tensor) -> Tensor:
+    """(..., 3, 4) affine maps: `before`, then `after`."""
+    offset = (after[..., :3] @ before[..., 3:]) + after[..., 3:]
+    return torch.cat([after[..., :3] @ before[..., :3], offset], dim=-1)
+
+
+def _inverse(rigid: Tensor) -> Tensor:
+    """(..., 3, 4) of rigid maps (..., 3, 4)."""
+    back = rigid[..., :3].transpose(-1, -2)
+    return torch.cat([back, -(back @ rigid[..., 3:])], dim=-1)
+
+
+def _check_mesh(vertices: Floats, faces: NDArray[np.integer]) -> None:
+    problem = ""
+    if len(faces) == 0:
+        problem = "it has no faces"
+    elif faces.min() < 0 or faces.max() >= len(vertices):
+        problem = f"faces name vertices outside 0 to {len(vertices) - 1}"
+    elif not np.isfinite(vertices[np.unique(faces)]).all():
+        problem = "some vertices are not finite"
+    else:
+        a, b, c = np.moveaxis(vertices[faces], 1, 0)
+        if not np.linalg.norm(np.cross(b - a, c - a), axis=1).sum() > 0:
+            problem = "its faces have no area"
+    if problem:
+        raise NeurokError(ErrorCode.RECONSTRUCTION_FAILED, "mesh", problem, "Give a triangle mesh in metres")

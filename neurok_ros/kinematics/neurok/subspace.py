@@ -1,0 +1,64 @@
+"""The few directions of the latent that matter for the shape (active subspace, Sec. 4.3; Constantine 2015).
+
+Both criteria are the leading eigenvectors of the mean of g g^T over the latent's prior, with g the gradient by the latent of
+- `displacement`: G = ||delta_pred||_2, as in the paper;
+- `kinetic`: v^T M^(1/2) delta_pred with random normal v, so that the mean is E[J^T M J], the latent's mean mass matrix.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+Criterion = Literal["displacement", "kinetic"]
+
+
+@dataclass(frozen=True)
+class ActiveSubspace:
+    """An orthonormal basis of the directions in which the latent moves the object most."""
+
+    basis: Tensor
+    """(k, k_q) orthonormal columns, the most important first."""
+    importance: Tensor
+    """(k_q,) eigenvalues, each a share of the sum of all."""
+
+
+def active_subspace(
+    displacements: Callable[[Tensor], Tensor],
+    mean: Tensor,
+    masses: Tensor,
+    size: int,
+    criterion: Criterion,
+    samples: int = 256,
+    seed: int = 0,
+) -> ActiveSubspace:
+    """The active subspace of latents around the prior N(mean, 1).
+
+    Args:
+        displacements: from latents (s, k) to the displacements (s, n, 3) of sampled points from the scanned shape; row i of the
+            result depends on row i of the latents alone.
+        mean: (k,) the prior's mean.
+        masses: (n,) of the points, any unit; the displacement criterion counts all points alike, as the paper does.
+        size: k_q.
+        criterion: what counts as moving much.
+        samples: latents drawn; `size` at least.
+        seed: equal seeds give equal subspaces.
+    """
+    generator = torch.Generator().manual_seed(seed)
+    drawn = torch.randn(samples, len(mean), generator=generator).to(mean) + mean
+    drawn.requires_grad_(True)
+    with torch.enable_grad():
+        moved = displacements(drawn)
+        if criterion == "displacement":
+            surrogate = moved.flatten(1).norm(dim=1)
+        else:
+            directions = torch.randn(moved.shape, generator=generator).to(moved)
+            surrogate = (directions * moved * masses.to(moved).sqrt().unsqueeze(-1)).sum((1, 2))
+        (gradients,) = torch.autograd.grad(surrogate.sum(), drawn)
+    _, singular, directions = torch.linalg.svd(gradients, full_matrices=False)
+    squares = singular.square()
+    return ActiveSubspace(directions[:size].T.contiguous(), squares[:size] / squares.sum())
