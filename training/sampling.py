@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -59,6 +60,21 @@ class Surface:
         return Samples(points[kept], normals[kept], face[kept], weights[kept], self.part[face[kept]])
 
 
+class SurfacePoints:
+    """Points of one surface, drawn once for each count asked for: an object is seen in several states by the same points."""
+
+    def __init__(self, surface: Surface, seed: Sequence[int]) -> None:
+        self._surface = surface
+        self._seed = seed
+        self._drawn: dict[int, Samples] = {}
+
+    def __call__(self, count: int) -> Samples:
+        """The `count` points: always the same."""
+        if count not in self._drawn:
+            self._drawn[count] = self._surface.draw(np.random.default_rng([*self._seed, count]), count)
+        return self._drawn[count]
+
+
 @dataclass(frozen=True)
 class Samples:
     """Points on a surface."""
@@ -76,16 +92,24 @@ class Samples:
 
 
 def farthest_order(places: Floats, count: int) -> Ints:
-    """Indices (count,) of the columns of `places` (d, m): each the farthest from all before it, from the first column on."""
-    columns = np.ascontiguousarray(places, np.float32)
-    squares = np.einsum("dm,dm->m", columns, columns)
-    distance = np.full(columns.shape[1], np.inf, np.float32)
+    """Indices (count,) of the columns of `places` (d, m): each the farthest from all before it, from the first column on.
+
+    Squared distances as one product: |a - b|^2 = (-2a, 1, |a|^2) . (b, |b|^2, 1).
+    """
+    squares = np.einsum("dm,dm->m", places, places)
+    ones = np.ones_like(squares)
+    columns = np.vstack([places, squares, ones]).astype(np.float32)
+    rows = np.vstack([-2 * places, ones, squares]).T.astype(np.float32)
+    distance = np.full(len(rows), np.inf, np.float32)
+    from_last = np.empty_like(distance)
     chosen = np.zeros(count, np.int64)
+    last = 0
     for i in range(1, count):
-        last = chosen[i - 1]
-        np.minimum(distance, squares - 2 * (columns[:, last] @ columns) + squares[last], out=distance)
+        np.dot(rows[last], columns, out=from_last)
+        np.minimum(distance, from_last, out=distance)
         distance[last] = -np.inf
-        chosen[i] = np.argmax(distance)
+        last = int(distance.argmax())
+        chosen[i] = last
     return chosen
 
 

@@ -154,7 +154,6 @@ def fan(rng: np.random.Generator) -> Mechanism:
         blade = plate(outline, 0.006, 0.03 * radius)
         tilted = placed(blade, frame((0, 0, 0.015), (0, np.sin(pitch), np.cos(pitch)), (1, 0, 0)))
         rotor.append(tilted.rotate([0.0, 0.0, 360.0 * i / blades]))
-    spin = m.coordinate(0.0, float(2 * np.pi / blades))
     if ceiling:
         base = m.base(
             rod((0, 0, stand), (0, 0, stand + 0.2), 0.012),
@@ -187,7 +186,13 @@ def fan(rng: np.random.Generator) -> Mechanism:
             points += [np.array([0.095, 0, z]) + 1.13 * radius * side, np.array([0.097, 0, z])]
             head.append(wire(points, 0.003, 8))
     tilt = m.hinge(swing, head, (0, 0, stand + 0.03), (0, 1, 0), m.coordinate(-0.4, 0.3, 0.0))
-    m.hinge(tilt, [placed(unite(rotor), frame((0.043, 0, z), (1, 0, 0)))], (0, 0, z), (1, 0, 0), spin)
+    m.hinge(
+        tilt,
+        [placed(unite(rotor), frame((0.043, 0, z), (1, 0, 0)))],
+        (0, 0, z),
+        (1, 0, 0),
+        m.coordinate(0.0, float(2 * np.pi / blades)),
+    )
     return m
 
 

@@ -11,7 +11,7 @@ from training.data.articulated.mechanism import Assembly, Mechanism
 from training.data.framing import framed
 from training.data.pool import Pool
 from training.pairs import Pair
-from training.sampling import Floats, Surface
+from training.sampling import Floats, Surface, SurfacePoints
 
 Builder = Callable[[np.random.Generator], Mechanism]
 
@@ -19,9 +19,11 @@ Builder = Callable[[np.random.Generator], Mechanism]
 class ArticulatedObject:
     """A mechanism with its surface."""
 
-    def __init__(self, mechanism: Mechanism) -> None:
+    def __init__(self, mechanism: Mechanism, seed: Sequence[int]) -> None:
+        """`seed` says which points of the surface are looked at."""
         self.mechanism = mechanism
         self.assembly = Assembly.of(mechanism)
+        self._points = SurfacePoints(self.assembly.surface, seed)
 
     def vertices(self, values: Floats) -> Floats:
         """The mesh's vertices (v, 3) for the coordinates' values (coordinates,)."""
@@ -36,7 +38,7 @@ class ArticulatedObject:
     def pairs(self, rng: np.random.Generator, points: int, targets: int) -> list[Pair]:
         """`targets` pairs that share frame 0: a random state, at rest every other time."""
         mechanism = self.mechanism
-        samples = self.surface.draw(rng, points)
+        samples = self._points(points)
         link = self.assembly.face_link[samples.faces]
         values = mechanism.rest if rng.random() < 0.5 else mechanism.random_values(rng)
         poses0 = mechanism.poses(values)
@@ -57,7 +59,7 @@ class ArticulatedSource:
         """`key` and an instance's number seed the builder; `instances` is a fixed set, or None for objects without end."""
         self.name = f"articulated/{category}"
         self._build = partial(build_object, builder, key)
-        self._pool = Pool(self._build, instances, size=6, uses=4)
+        self._pool = Pool(self._build, instances, size=6, uses=8)
 
     def sample(self, rng: np.random.Generator, points: int, targets: int = 1) -> list[Pair]:
         """See `training.pairs.PairSource`."""
@@ -70,7 +72,8 @@ class ArticulatedSource:
 
 def build_object(builder: Builder, key: Sequence[int], instance: int) -> ArticulatedObject:
     """The object with this number: always the same for the same key."""
-    return ArticulatedObject(builder(np.random.default_rng([*key, instance])))
+    seed = (*key, instance)
+    return ArticulatedObject(builder(np.random.default_rng(seed)), seed)
 
 
 def _next_values(mechanism: Mechanism, values: Floats, rng: np.random.Generator) -> Floats:

@@ -307,7 +307,7 @@ def multi_ruler(rng: np.random.Generator) -> Mechanism:
         0.35 * wide,
     )
     link = m.base(slab)
-    common = m.coordinate(0.0, float(rng.uniform(0.2, 0.6)))
+    common = -1 if zigzag else m.coordinate(0.0, float(rng.uniform(0.2, 0.6)))
     for number in range(1, count):
         z = number * (thick + 0.0006)
         shape = moved(slab, (0, 0, z))

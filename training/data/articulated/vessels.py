@@ -24,7 +24,7 @@ def bucket(rng: np.random.Generator) -> Mechanism:
         side = radius * rng.uniform(0.6, 1.0)
         body = tray((-radius, -side, 0), (radius, side, height), wall)
     z = height - 0.03 * rng.uniform(0.4, 1.0)
-    lugs = [rod((0, s * (side - wall), z), (0, s * (side + 0.012), z), 0.008, segments=12) for s in (-1, 1)]
+    lugs = [rod((0, s * 0.9 * side, z), (0, s * (side + 0.012), z), 0.008, segments=12) for s in (-1, 1)]
     base = m.base(body, *lugs)
     out, bar = side + 0.016, rng.uniform(0.003, 0.006)
     arch = rng.uniform(0.85, 1.25) * out
