@@ -30,6 +30,9 @@ class ModelConfig:
     decoder_blocks: int = 2
     handles: int = 24
     """How many handles; without meaning for the decoder `points`."""
+    anchored: bool = True
+    """Whether each latent token belongs to a place: it starts from the features of one of the first K surface points, which are
+    evenly spread, and may look at near points first. Otherwise tokens are learned numbers alone, as in the paper."""
     encoder_points: int = 256
     """Surface points that the encoders are trained on; they take any number."""
     frequencies: int = 8
@@ -41,13 +44,17 @@ class ModelConfig:
             if field.name == "decoder":
                 if value not in ("handles", "points"):
                     raise _invalid(field.name, f"is {value!r}", "Choose handles or points")
+            elif field.name == "anchored":
+                if not isinstance(value, bool):
+                    raise _invalid(field.name, f"is {value!r}", "Choose true or false")
             elif not isinstance(value, int) or isinstance(value, bool) or value < 1:
                 raise _invalid(field.name, f"is {value!r}", "Give a positive whole number")
         if self.width % self.heads:
             raise _invalid("width", f"is {self.width}, not a multiple of heads = {self.heads}", "Choose a multiple of heads")
-        if self.handles > self.encoder_points:
-            problem = f"is {self.handles}, more than encoder_points = {self.encoder_points}"
-            raise _invalid("handles", problem, "Handles sit on encoder points: choose fewer")
+        for name in ("handles", "tokens"):
+            if getattr(self, name) > self.encoder_points:
+                problem = f"is {getattr(self, name)}, more than encoder_points = {self.encoder_points}"
+                raise _invalid(name, problem, "They sit on encoder points: choose fewer")
 
     @property
     def latent_size(self) -> int:

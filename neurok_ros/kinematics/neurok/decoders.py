@@ -11,7 +11,7 @@ from neurok_ros.geometry.dual_quaternions import dual_quaternion_map, dual_quate
 from neurok_ros.geometry.rotations import quaternion_matrix, quaternion_normalize
 from neurok_ros.kinematics.neurok.config import ModelConfig
 from neurok_ros.kinematics.neurok.encoders import ShapeCode
-from neurok_ros.kinematics.neurok.layers import Block, PointEmbedding, RmsNorm, SelfBlock
+from neurok_ros.kinematics.neurok.layers import Block, PointEmbedding, RmsNorm, SelfBlock, squared_distances
 
 
 @dataclass(frozen=True)
@@ -29,6 +29,8 @@ class Prepared:
     """(b, n, c) how much each query point follows each control, rows sum to one; None where each follows its own."""
     tokens: Tensor
     """(b, K, width) of the shape."""
+    apart: Tensor | None
+    """(b, c, K) squared distances from the controls to where the tokens belong, if anywhere."""
 
 
 class StateTokens(nn.Module):
@@ -78,7 +80,7 @@ class HandleDecoder(nn.Module):
         self.key = nn.Sequential(RmsNorm(width), nn.Linear(width, width))
         self.log_closeness = nn.Parameter(torch.tensor(2.0))
         self.state = StateTokens(config)
-        self.blocks = nn.ModuleList(Block(width, config.heads, self_attention=True) for _ in range(config.decoder_blocks))
+        self.blocks = _blocks(config, self_attention=True)
         self.motion = nn.Sequential(RmsNorm(width), nn.Linear(width, 7))
         _start_small(self.motion[1])
 
@@ -96,17 +98,14 @@ class HandleDecoder(nn.Module):
         handles, queries = both[:, : where.shape[1]], both[:, where.shape[1] :]
         query, key = self.query(queries), self.key(handles)
         match = (query @ key.transpose(-1, -2)).to(points.dtype) / query.shape[-1] ** 0.5
-        apart = (points.unsqueeze(2) - where.unsqueeze(1)).square().sum(-1)
+        apart = squared_distances(points, where)
         weights = (match - self.log_closeness.exp() * apart).softmax(-1)
-        return Prepared(handles, where, weights, shape.tokens)
+        return Prepared(handles, where, weights, shape.tokens, _apart(where, shape))
 
     def controls(self, prepared: Prepared, latent: Tensor) -> Tensor:
         """(b, t, c, 3, 4) rigid maps of the handles, of latents (b, t, K, F_token)."""
         state = self.state(latent, prepared.tokens)
-        features = prepared.features.repeat_interleave(latent.shape[1], dim=0)
-        for block in self.blocks:
-            features = block(features, state.flatten(0, 1))
-        raw = self.motion(features).reshape(*latent.shape[:2], *features.shape[1:2], -1).to(prepared.anchors.dtype)
+        raw = _raw_motions(self.blocks, self.motion, prepared, state)
         rotation = quaternion_matrix(quaternion_normalize(_near_identity(raw[..., :4])))
         anchor = prepared.anchors.unsqueeze(1)
         offset = anchor + raw[..., 4:] - (rotation * anchor.unsqueeze(-2)).sum(-1)
@@ -121,22 +120,39 @@ class PointDecoder(nn.Module):
         width = config.width
         self.shape_at = ShapeAtPoints(config)
         self.state = StateTokens(config)
-        self.blocks = nn.ModuleList(Block(width, config.heads, self_attention=False) for _ in range(config.decoder_blocks))
+        self.blocks = _blocks(config, self_attention=False)
         self.motion = nn.Sequential(RmsNorm(width), nn.Linear(width, 8))
         _start_small(self.motion[1])
 
     def prepare(self, shape: ShapeCode, anchors: tuple[Tensor, Tensor], points: Tensor, normals: Tensor) -> Prepared:
         """Features of query points (b, n, 3) with normals (b, n, 3); anchors are of no use here."""
-        return Prepared(self.shape_at(points, normals, shape.tokens), points, None, shape.tokens)
+        return Prepared(self.shape_at(points, normals, shape.tokens), points, None, shape.tokens, _apart(points, shape))
 
     def controls(self, prepared: Prepared, latent: Tensor) -> Tensor:
         """(b, t, n, 3, 4) the rigid map at each point, of latents (b, t, K, F_token)."""
         state = self.state(latent, prepared.tokens)
-        features = prepared.features.repeat_interleave(latent.shape[1], dim=0)
-        for block in self.blocks:
-            features = block(features, state.flatten(0, 1))
-        raw = self.motion(features).reshape(*latent.shape[:2], *features.shape[1:2], -1).to(prepared.anchors.dtype)
+        raw = _raw_motions(self.blocks, self.motion, prepared, state)
         return dual_quaternion_map(dual_quaternion_normalize(torch.cat([_near_identity(raw[..., :4]), raw[..., 4:]], dim=-1)))
+
+
+def _blocks(config: ModelConfig, self_attention: bool) -> nn.ModuleList:
+    sizes = config.width, config.heads, self_attention, config.anchored
+    return nn.ModuleList(Block(*sizes) for _ in range(config.decoder_blocks))
+
+
+def _apart(controls: Tensor, shape: ShapeCode) -> Tensor | None:
+    return None if shape.anchors is None else squared_distances(controls, shape.anchors)
+
+
+def _raw_motions(blocks: nn.ModuleList, motion: nn.Module, prepared: Prepared, state: Tensor) -> Tensor:
+    """(b, t, c, numbers): the controls look at the state's tokens (b, t, K, width)."""
+    targets = state.shape[1]
+    features = prepared.features.repeat_interleave(targets, dim=0)
+    apart = None if prepared.apart is None else prepared.apart.repeat_interleave(targets, dim=0)
+    for block in blocks:
+        features = block(features, state.flatten(0, 1), apart)
+    raw: Tensor = motion(features).to(prepared.anchors.dtype)
+    return raw.reshape(*state.shape[:2], *raw.shape[1:])
 
 
 def _start_small(layer: nn.Module) -> None:

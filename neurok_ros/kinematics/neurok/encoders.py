@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from neurok_ros.geometry.dual_quaternions import dual_quaternion, matrix_quaternion
 from neurok_ros.kinematics.neurok.config import ModelConfig
-from neurok_ros.kinematics.neurok.layers import Block, PointEmbedding, RmsNorm
+from neurok_ros.kinematics.neurok.layers import Block, PointEmbedding, RmsNorm, squared_distances
 
 
 @dataclass(frozen=True)
@@ -20,6 +20,8 @@ class ShapeCode:
     """(b, K, width) features that the decoder reads beside the latent."""
     mean: Tensor
     """(b, K, F_token) the mean of the prior N(mean, 1)."""
+    anchors: Tensor | None
+    """(b, K, 3) where the tokens belong, in the unit sphere, if anywhere."""
 
 
 @dataclass(frozen=True)
@@ -38,18 +40,26 @@ class PriorEncoder(nn.Module):
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
         width = config.width
+        self.anchored = config.anchored
         self.embedding = PointEmbedding(width, config.frequencies)
         self.tokens = nn.Parameter(0.5 * torch.randn(config.tokens, width))
-        self.blocks = nn.ModuleList(Block(width, config.heads, self_attention=True) for _ in range(config.encoder_blocks))
+        self.blocks = nn.ModuleList(
+            Block(width, config.heads, self_attention=True, near=config.anchored) for _ in range(config.encoder_blocks)
+        )
         self.mean = nn.Sequential(RmsNorm(width), nn.Linear(width, config.token_size))
 
     def forward(self, points: Tensor, normals: Tensor) -> ShapeCode:
         """Encode shapes of points (b, n, 3) in the unit sphere with normals (b, n, 3)."""
         features = self.embedding(points, normals)
         tokens = self.tokens.expand(len(points), -1, -1).to(features.dtype)
+        anchors = apart = None
+        if self.anchored:
+            anchors = points[:, : tokens.shape[1]]
+            apart = squared_distances(anchors, points)
+            tokens = tokens + features[:, : tokens.shape[1]]
         for block in self.blocks:
-            tokens = block(tokens, features)
-        return ShapeCode(tokens, self.mean(tokens))
+            tokens = block(tokens, features, apart)
+        return ShapeCode(tokens, self.mean(tokens), anchors)
 
 
 class DeformationEncoder(nn.Module):
@@ -65,7 +75,9 @@ class DeformationEncoder(nn.Module):
         self.embedding = PointEmbedding(width, config.frequencies, more=11)
         self.tokens = nn.Parameter(0.5 * torch.randn(2 * config.tokens, width))
         self.from_shape = nn.Linear(width, width)
-        self.blocks = nn.ModuleList(Block(width, config.heads, self_attention=True) for _ in range(config.encoder_blocks))
+        self.blocks = nn.ModuleList(
+            Block(width, config.heads, self_attention=True, near=config.anchored) for _ in range(config.encoder_blocks)
+        )
         self.mean = nn.Sequential(RmsNorm(width), nn.Linear(width, config.token_size))
         self.log_variance = nn.Sequential(RmsNorm(width), nn.Linear(width, config.token_size))
 
@@ -87,8 +99,13 @@ class DeformationEncoder(nn.Module):
 
         known = self.from_shape(shape.tokens).repeat(1, 2, 1) + self.tokens.to(shape.tokens.dtype)
         tokens = known.repeat_interleave(targets, dim=0)
+        apart = None
+        if shape.anchors is not None:
+            count = shape.anchors.shape[1]
+            tokens = tokens + features[:, :count].repeat(1, 2, 1)
+            apart = squared_distances(shape.anchors, points).repeat(1, 2, 1).repeat_interleave(targets, dim=0)
         for block in self.blocks:
-            tokens = block(tokens, features)
+            tokens = block(tokens, features, apart)
         mean, variance = tokens.reshape(batch, targets, *tokens.shape[1:]).chunk(2, dim=2)
         bounded = self.log_variance(variance).clamp(-12.0, 6.0)
         return Posterior(shape.mean.unsqueeze(1) + self.mean(mean), bounded)

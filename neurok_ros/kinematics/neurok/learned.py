@@ -26,7 +26,7 @@ Floats = NDArray[np.float64]
 
 K_DRIVE = 4
 """Surface samples that a point follows."""
-SAMPLES = 1024
+SAMPLES = 512
 """Surface samples that drive the object's points; the first `encoder_points` of them are encoded."""
 
 
@@ -169,7 +169,13 @@ class Controls:
     def __init__(self, encoded: EncodedObject, basis: Tensor, like: Tensor) -> None:
         self._decoder = copy.deepcopy(encoded.model.decoder).to(like).requires_grad_(False)
         found = encoded.prepared
-        self._prepared = Prepared(found.features.to(like), found.anchors.to(like), None, found.tokens.to(like))
+        self._prepared = Prepared(
+            found.features.to(like),
+            found.anchors.to(like),
+            None,
+            found.tokens.to(like),
+            None if found.apart is None else found.apart.to(like),
+        )
         self._rest = encoded.rest.to(like)
         self.basis = basis.to(like)
         self._undo = _inverse(self._decoder.controls(self._prepared, self._rest[None, None])[0, 0])
