@@ -6,6 +6,7 @@ import functools
 import signal
 import sys
 import threading
+import time
 import traceback
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -24,6 +25,8 @@ from neurok_ros.nodes.session import Session
 SUCCESS, FAILURE = TransitionCallbackReturn.SUCCESS, TransitionCallbackReturn.FAILURE
 EXECUTOR_THREADS = 48
 """More than can ever wait at once (every goal in line has one); they are only made when needed."""
+PATIENCE = 1.0
+"""Seconds after a first signal in which another one asks for no more than the first."""
 
 Transition = Callable[["PredictionNode", Any], None]
 
@@ -134,6 +137,7 @@ def main(args: list[str] | None = None) -> int:
     spinner.start()
     started = not node.autostart or node.bring_up()
     if started:
+        node.get_logger().info("active" if node.autostart else "waiting to be configured")
         stop.wait()
     node.bring_down()  # while the executor still spins, because it is what sends the last results
     finished.set()
@@ -146,11 +150,20 @@ def main(args: list[str] | None = None) -> int:
 
 
 def _stop_on_signals(stop: threading.Event) -> None:
-    """The first signal ends goals and processes in order; a second one kills."""
+    """The first signal ends goals and processes in order; one that comes `PATIENCE` later kills.
+
+    Those in between are the same request again: a launch that is stopped with its whole process group passes the signal on, so
+    that the node gets it twice.
+    """
+    first: list[float] = []
 
     def handle(number: int, _frame: Any) -> None:
-        signal.signal(number, signal.SIG_DFL)
-        stop.set()
+        if not first:
+            first.append(time.monotonic())
+            stop.set()
+        elif time.monotonic() - first[0] > PATIENCE:
+            signal.signal(number, signal.SIG_DFL)
+            signal.raise_signal(number)
 
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, handle)

@@ -92,6 +92,15 @@ def test_a_signal_during_a_goal_aborts_it_with_a_code_and_ends_cleanly(number: i
         assert "Traceback" not in process.log()
 
 
+def test_a_signal_that_comes_twice_is_one_request() -> None:
+    """As when a launch and its process group are interrupted together."""
+    with running() as (process, client):
+        client.wait_for_state("active")
+        process.process.send_signal(signal.SIGINT)
+        time.sleep(0.05)
+        assert process.stop(signal.SIGINT) == 0
+
+
 def test_a_parameter_file_counts_under_a_namespace(tmp_path: Path) -> None:
     file = tmp_path / "parameters.yaml"
     file.write_text(
