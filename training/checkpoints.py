@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,8 @@ class RunState:
     average: dict[str, Any]
     """The exponential moving average of the weights."""
     optimizer: dict[str, Any]
+    recent: list[dict[str, torch.Tensor]] = field(default_factory=list)
+    """The terms of the loss in the steps since the last line of the curve, which is their mean."""
 
 
 def save_state(state: RunState, path: Path) -> None:

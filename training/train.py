@@ -166,18 +166,19 @@ class Run:
         clock = Clock()
         saved, logged, pairs_logged = clock.wall, clock.wall, state.pairs
         for batch in self.recipe.from_step(state.step, training.steps, training.workers):
-            terms = self._step(batch.to(self.accelerator.device))
+            state.recent.append(self._step(batch.to(self.accelerator.device)))
             state.step += 1
             state.pairs += training.objects * training.targets * self.accelerator.num_processes
             wall, cpu = clock.lap()
             state.wall_seconds += wall
             state.cpu_seconds += cpu
+            if state.step % training.log_every == 0:
+                if self.first:
+                    tell(self._log((state.pairs - pairs_logged) / (clock.wall - logged)))
+                logged, pairs_logged = clock.wall, state.pairs
+                state.recent.clear()
             if not self.first:
                 continue
-            if state.step % training.log_every == 0:
-                speed = (state.pairs - pairs_logged) / (clock.wall - logged)
-                logged, pairs_logged = clock.wall, state.pairs
-                tell(self._log(terms, speed))
             if state.step % training.evaluate_every == 0:
                 self._save()
                 self._evaluate()
@@ -206,8 +207,10 @@ class Run:
         times = {"wall_seconds": round(state.wall_seconds, 1), "cpu_seconds": round(state.cpu_seconds, 1)}
         return {"step": state.step, "pairs": state.pairs, **times}
 
-    def _log(self, terms: dict[str, Tensor], speed: float) -> str:
-        figures = {name: float(f"{float(value):.5g}") for name, value in terms.items()}
+    def _log(self, speed: float) -> str:
+        steps = self.state.recent
+        means = {name: float(torch.stack([terms[name] for terms in steps]).mean()) for name in steps[0]}
+        figures = {name: float(f"{value:.5g}") for name, value in means.items()}
         self.curve.add({**self._progress_columns(), **figures, "pairs_per_second": round(speed, 1)})
         text = (
             f"error {figures['squared_error']:.4f} (rest {figures['rest_squared_error']:.4f}), "
