@@ -48,6 +48,21 @@ class EncodedObject:
     rest: Tensor
     """(K, F_token) the posterior's mean of no deformation."""
 
+    def posterior_mean(self, moved: Tensor, rotations: Tensor) -> Tensor:
+        """(K, F_token) the latent of the encoded samples' motion.
+
+        Args:
+            moved: (s, 3) metres, where the samples are.
+            rotations: (s, 3, 3) how the material turned there.
+        """
+        count, like = self.model.config.encoder_points, self.rest
+        points = self.unit(torch.from_numpy(self.samples.points[:count])).to(like)
+        normals = torch.from_numpy(self.samples.normals[:count]).to(like)
+        there, turned = self.unit(moved[:count]).to(like), rotations[:count].to(like)
+        with torch.no_grad():
+            found = self.model.encode_deformation(points[None], normals[None], there[None, None], turned[None, None], self.shape)
+        return found.mean[0, 0]
+
     def unit(self, points: Tensor) -> Tensor:
         """Points (n, 3) in metres, in the network's coordinates."""
         return (points - torch.from_numpy(self.center).to(points)) / self.radius
@@ -67,6 +82,18 @@ def encode_object(vertices: Floats, faces: NDArray[np.integer], model: NeurokMod
     """
     _check_mesh(vertices, faces)
     samples = sample_surface(vertices, faces, max(SAMPLES, model.config.encoder_points), seed)
+    part = connected_parts(faces, len(vertices))[faces[samples.faces, 0]]
+    return encode_samples(samples, part, model)
+
+
+def encode_samples(samples: SurfaceSamples, part: NDArray[np.int64], model: NeurokModel) -> EncodedObject:
+    """Let the network look at points spread evenly over a surface, every first part of them too.
+
+    Args:
+        samples: at least as many as the model's `encoder_points`.
+        part: (s,) the connected part that each lies on.
+        model: the trained network, in float32, on any device.
+    """
     center = samples.points.mean(axis=0)
     radius = float(np.linalg.norm(samples.points - center, axis=1).max())
     device = next(model.parameters()).device
@@ -79,7 +106,6 @@ def encode_object(vertices: Floats, faces: NDArray[np.integer], model: NeurokMod
         still = torch.eye(3, device=device).expand(1, 1, count, 3, 3)
         rest = model.encode_deformation(*seen, seen[0].unsqueeze(1), still, shape).mean[0, 0]
         prepared = model.prepare(shape, seen, points, normals)
-    part = connected_parts(faces, len(vertices))[faces[samples.faces, 0]]
     return EncodedObject(model, samples, part, center, radius, shape, prepared, rest)
 
 

@@ -1,0 +1,115 @@
+"""Which reduction of the latent reaches a target pose best.
+
+`python -m training.subspaces --weights runs/small/weights.safetensors`
+
+For held-out objects and poses, the reduced state is found by inverse kinematics (damped Gauss-Newton on the positions of
+the surface samples, from the encoder's latent projected to the subspace), for both criteria and several k_q.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import torch
+import typer
+from rich.console import Console
+from rich.progress import track
+from rich.table import Table
+from torch import Tensor
+
+from neurok_ros.geometry.sampling import SurfaceSamples
+from neurok_ros.kinematics.neurok.checkpoint import load_model
+from neurok_ros.kinematics.neurok.learned import ControlledPoints, Controls, EncodedObject, encode_samples, reduce
+from neurok_ros.kinematics.neurok.model import NeurokModel, transform
+from neurok_ros.kinematics.neurok.subspace import Criterion
+from training.batches import Batch, held_out
+from training.data import Split, sources
+
+CRITERIA: tuple[Criterion, ...] = ("displacement", "kinetic")
+ITERATIONS = 10
+
+
+def inverse_kinematics(points: ControlledPoints, start: Tensor, target: Tensor) -> Tensor:
+    """The state (k_q,) whose positions are nearest to a target (n, 3), in `ITERATIONS` damped Gauss-Newton steps.
+
+    A step that makes things worse is not taken and the damping grows.
+    """
+    q, damping = start, 1e-4
+    error = (points.positions(q) - target).square().sum()
+    for _ in range(ITERATIONS):
+        jacobian = points.jacobian(q).reshape(-1, points.dim)
+        normal, slope = jacobian.T @ jacobian, jacobian.T @ (points.positions(q) - target).reshape(-1)
+        for _ in range(6):
+            trial = q - torch.linalg.solve(normal + damping * normal.diagonal().mean() * torch.eye(points.dim).to(q), slope)
+            reached = (points.positions(trial) - target).square().sum()
+            if reached < error:
+                q, error, damping = trial, reached, damping / 4
+                break
+            damping *= 8
+    return q
+
+
+def object_errors(model: NeurokModel, batch: Batch, row: int, sizes: list[int]) -> list[dict[str, float]]:
+    """RMSE of each pose of one object of a batch: at rest, encoded and decoded, and by inverse kinematics."""
+    points, normals = batch.points[row].double().numpy(), batch.normals[row].double().numpy()
+    count = len(points)
+    samples = SurfaceSamples(points, normals, np.full(count, 1 / count), np.zeros(count, np.int64))
+    encoded = encode_samples(samples, np.zeros(count, np.int64), model)
+    spaces = {c: reduce(encoded, max(sizes), c).basis for c in CRITERIA}
+    figures = []
+    for moved, rotations in zip(batch.moved[row].double(), batch.rotations[row].double(), strict=True):
+        latent = encoded.posterior_mean(moved, rotations)
+        found = {"rest": _rmse(torch.from_numpy(points), moved), "decoded": _rmse(_decoded(encoded, latent), moved)}
+        for criterion, basis in spaces.items():
+            for size in sizes:
+                reduced = _points(encoded, basis[:, :size])
+                start = basis[:, :size].double().T @ (latent - encoded.rest).flatten().double()
+                state = inverse_kinematics(reduced, start, moved)
+                found[f"{criterion} {size}"] = _rmse(reduced.positions(state), moved)
+        figures.append(found)
+    return figures
+
+
+def _points(encoded: EncodedObject, basis: Tensor) -> ControlledPoints:
+    start = torch.from_numpy(encoded.samples.points)
+    weights = encoded.prepared.weights
+    shares = torch.eye(len(start)).double() if weights is None else weights[0].double()
+    return ControlledPoints(Controls(encoded, basis, start), shares, encoded.unit(start), encoded.radius, start)
+
+
+def _decoded(encoded: EncodedObject, latent: Tensor) -> Tensor:
+    start = encoded.unit(torch.from_numpy(encoded.samples.points))
+    maps = encoded.model.maps(encoded.prepared, latent[None, None])[0, 0].double()
+    return transform(maps, start) * encoded.radius + torch.from_numpy(encoded.center)
+
+
+def _rmse(found: Tensor, wanted: Tensor) -> float:
+    return float((found - wanted).square().sum(-1).mean().sqrt())
+
+
+def main(
+    weights: Annotated[Path, typer.Option(help="A trained model.")],
+    objects: Annotated[int, typer.Option(help="Objects of each held-out split, at least one of each source.")] = 32,
+    sizes: Annotated[str, typer.Option(help="Values of k_q.")] = "2,4,8,16",
+) -> None:
+    """Compare the two criteria of the active subspace on held-out objects."""
+    torch.set_num_threads(1)
+    model = load_model(weights, "cpu")
+    config = model.config
+    table = Table("split", "rest", "decoded")
+    values = [int(size) for size in sizes.split(",")]
+    for name in (f"{c} {k}" for c in CRITERIA for k in values):
+        table.add_column(name)
+    splits: tuple[Split, ...] = ("held_out_instances", "held_out_categories")
+    for split in splits:
+        sets = held_out(split, sources(split), objects, 2, 2 * config.encoder_points, (config.tokens, config.token_size), True)
+        todo = [(held.batch, row) for held in sets for row in range(len(held.batch.points))]
+        rows = [r for batch, row in track(todo, split) for r in object_errors(model, batch, row, values)]
+        table.add_row(split, *(f"{np.mean([r[name] for r in rows]):.4f}" for name in rows[0]))
+    Console(width=200).print(table)
+
+
+if __name__ == "__main__":
+    typer.run(main)
