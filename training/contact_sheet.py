@@ -1,10 +1,11 @@
 """Pictures of the data set: objects of every kind in several states, to be looked at.
 
-`python -m training.contact_sheet docs/images/data_articulated.png`
+`python -m training.contact_sheet docs/images/data_articulated.png` and `... docs/images/data_deformed.png --family deformed`
 """
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,12 +16,23 @@ import pyvista as pv
 import typer
 from PIL import Image, ImageDraw
 
-from training.data.articulated.categories import CATEGORIES, articulated_sources
+from training.data.articulated.categories import articulated_sources
 from training.data.articulated.source import ArticulatedObject, ArticulatedSource
+from training.data.deformed.source import SoftSource, soft_sources
+from training.data.framing import without_rigid_motion
 from training.sampling import Floats, Ints
 
 _PALETTE = np.array(
-    [[176, 184, 194], [233, 120, 82], [88, 150, 205], [120, 180, 100], [222, 185, 80], [160, 120, 190], [95, 185, 180], [205, 110, 150]],
+    [
+        [176, 184, 194],
+        [233, 120, 82],
+        [88, 150, 205],
+        [120, 180, 100],
+        [222, 185, 80],
+        [160, 120, 190],
+        [95, 185, 180],
+        [205, 110, 150],
+    ],
     np.uint8,
 )
 _LABEL = 16
@@ -53,9 +65,25 @@ def articulated_tile(source: ArticulatedSource, number: int, states: int = 3) ->
     mechanism = made.mechanism
     rng = np.random.default_rng(number)
     far = np.array([c.upper if c.upper - c.rest > c.rest - c.lower else c.lower for c in mechanism.coordinates])
-    values = [mechanism.rest, *[mechanism.rest + (far - mechanism.rest) * rng.uniform(0.3, 1.0, len(far)) for _ in range(states - 1)]]
+    values = [
+        mechanism.rest,
+        *[mechanism.rest + (far - mechanism.rest) * rng.uniform(0.3, 1.0, len(far)) for _ in range(states - 1)],
+    ]
     shapes = [Shape(made.vertices(v), made.surface.faces, made.assembly.face_link) for v in values]
     return Tile(source.name.split("/")[-1], shapes)
+
+
+def soft_tile(source: SoftSource, number: int, states: int = 3) -> Tile:
+    """One soft body undeformed and under `states - 1` random deformations."""
+    made = source.fixed_object(number)
+    rng = np.random.default_rng(number)
+    rest = made.surface.vertices
+    shapes = [rest]
+    for _ in range(states - 1):
+        moved, jacobian = made.deform(rng, float(rng.uniform(0.3, 2.0)), rest)
+        shapes.append(without_rigid_motion(rest, moved, jacobian)[0])
+    color = np.full(len(made.surface.faces), zlib.crc32(source.name.encode()) + number)
+    return Tile(source.name.split("/")[-1], [Shape(vertices, made.surface.faces, color) for vertices in shapes])
 
 
 def draw(tiles: Sequence[Tile], columns: int, size: int = 90) -> Image.Image:
@@ -107,17 +135,24 @@ def _view() -> Floats:
 
 def main(
     out: Path,
-    kinds: Annotated[str, typer.Option(help="Categories, separated by commas; all where empty.")] = "",
+    family: Annotated[str, typer.Option(help="articulated or deformed.")] = "articulated",
+    kinds: Annotated[str, typer.Option(help="Kinds of the family, separated by commas; all where empty.")] = "",
     instances: int = 3,
     columns: int = 6,
     size: int = 60,
     colors: Annotated[int, typer.Option(help="Of the picture's palette.")] = 48,
 ) -> None:
-    """Draw instances of the articulated categories, each in three states."""
-    wanted = kinds.split(",") if kinds else list(CATEGORIES)
-    found = [*articulated_sources(False, True), *articulated_sources(True, True)]
-    by_name = {source.name.split("/")[-1]: source for source in found}
-    tiles = [articulated_tile(by_name[name], number) for name in wanted for number in range(instances)]
+    """Draw instances of each kind of a family, each in three states; only objects that training never sees."""
+    wanted = kinds.split(",") if kinds else []
+    tiles: list[Tile] = []
+    if family == "articulated":
+        rigid = {s.name.split("/")[-1]: s for s in (*articulated_sources(False, True), *articulated_sources(True, True))}
+        tiles = [articulated_tile(rigid[name], number) for name in wanted or sorted(rigid) for number in range(instances)]
+    elif family == "deformed":
+        soft = {s.name.split("/")[-1]: s for s in soft_sources(True)}
+        tiles = [soft_tile(soft[name], number) for name in wanted or sorted(soft) for number in range(instances)]
+    else:
+        raise typer.BadParameter(f"there is no family {family!r}")
     out.parent.mkdir(parents=True, exist_ok=True)
     draw(tiles, columns, size).quantize(colors).save(out, optimize=True)
 

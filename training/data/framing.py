@@ -27,3 +27,18 @@ def framed(points0: Floats, normals0: Floats, moved: Sequence[tuple[Floats, Floa
         Pair(first, normals, ((points1 - center) * scale).astype(np.float32), turned.astype(np.float32), part)
         for points1, turned in moved
     ]
+
+
+def without_rigid_motion(points0: Floats, points1: Floats, rotations: Floats) -> tuple[Floats, Floats]:
+    """Frame 1 turned and shifted to lie as near to frame 0 as it can (Kabsch 1976): a free body's own deformation.
+
+    Args:
+        points0: (n, 3).
+        points1: (n, 3).
+        rotations: (n, 3, 3) of the material from frame 0 to 1.
+    """
+    center0, center1 = points0.mean(axis=0), points1.mean(axis=0)
+    left, _, right = np.linalg.svd((points1 - center1).T @ (points0 - center0))
+    flip = np.diag([1.0, 1.0, np.sign(np.linalg.det(left @ right))])
+    back = (left @ flip @ right).T
+    return (points1 - center1) @ back.T + center0, back @ rotations
