@@ -20,6 +20,7 @@ from training.data.articulated.categories import articulated_sources
 from training.data.articulated.source import ArticulatedObject, ArticulatedSource
 from training.data.deformed.source import SoftSource, soft_sources
 from training.data.framing import without_rigid_motion
+from training.data.rigid.source import RigidSource, rigid_sources
 from training.sampling import Floats, Ints
 
 _PALETTE = np.array(
@@ -86,6 +87,16 @@ def soft_tile(source: SoftSource, number: int, states: int = 3) -> Tile:
     return Tile(source.name.split("/")[-1], [Shape(vertices, made.surface.faces, color) for vertices in shapes])
 
 
+def rigid_tile(source: RigidSource, number: int, states: int = 3) -> Tile:
+    """One scene as built, and after `states - 1` random moves."""
+    made = source.fixed_object(number)
+    rng = np.random.default_rng(number)
+    still = np.tile(np.eye(4), (int(made.assembly.face_link.max()) + 1, 1, 1))
+    poses = [still, *[made.poses(rng) for _ in range(states - 1)]]
+    shapes = [Shape(made.vertices(each), made.assembly.surface.faces, made.assembly.face_link) for each in poses]
+    return Tile(source.name.split("/")[-1], shapes)
+
+
 def draw(tiles: Sequence[Tile], columns: int, size: int = 90) -> Image.Image:
     """Tiles side by side in `columns` columns; every picture is `size` pixels wide and high."""
     wide = max(len(tile.shapes) for tile in tiles)
@@ -135,7 +146,7 @@ def _view() -> Floats:
 
 def main(
     out: Path,
-    family: Annotated[str, typer.Option(help="articulated or deformed.")] = "articulated",
+    family: Annotated[str, typer.Option(help="articulated, deformed or rigid.")] = "articulated",
     kinds: Annotated[str, typer.Option(help="Kinds of the family, separated by commas; all where empty.")] = "",
     instances: int = 3,
     columns: int = 6,
@@ -151,6 +162,9 @@ def main(
     elif family == "deformed":
         soft = {s.name.split("/")[-1]: s for s in soft_sources(True)}
         tiles = [soft_tile(soft[name], number) for name in wanted or sorted(soft) for number in range(instances)]
+    elif family == "rigid":
+        scenes = {s.name.split("/")[-1]: s for s in rigid_sources(True)}
+        tiles = [rigid_tile(scenes[name], number) for name in wanted or sorted(scenes) for number in range(instances)]
     else:
         raise typer.BadParameter(f"there is no family {family!r}")
     out.parent.mkdir(parents=True, exist_ok=True)

@@ -7,6 +7,7 @@ from typing import Literal, get_args
 
 from training.data.articulated.categories import articulated_sources
 from training.data.deformed.source import soft_sources
+from training.data.rigid.source import rigid_sources
 from training.pairs import PairSource
 
 Split = Literal["train", "held_out_instances", "held_out_categories"]
@@ -22,8 +23,10 @@ def sources(split: Split) -> list[tuple[float, PairSource]]:
     if split not in get_args(Split):
         raise ValueError(f"there is no split {split!r}; choose one of {', '.join(get_args(Split))}")
     new_kinds, kept = split == "held_out_categories", split != "train"
-    soft = [] if new_kinds else soft_sources(kept)
-    return _shared([(0.65, articulated_sources(new_kinds, kept)), (0.35, soft)])
+    articulated = articulated_sources(new_kinds, kept)
+    if new_kinds:
+        return _shared([(1.0, articulated)])
+    return _shared([(0.65, articulated), (0.3, soft_sources(kept)), (0.05, rigid_sources(kept))])
 
 
 def _shared(families: Sequence[tuple[float, Sequence[PairSource]]]) -> list[tuple[float, PairSource]]:

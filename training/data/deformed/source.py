@@ -22,6 +22,9 @@ _MOST_STRETCH = 2.8
 _TRIES = 6
 """Each try is milder than the one before."""
 
+_STATES = 15
+"""Deformed states of a body; any two of them, or one and the body at rest, make a pair."""
+
 Kind = Callable[[np.random.Generator, float], SpaceMap]
 
 
@@ -127,6 +130,8 @@ class SoftObject:
         self._any_axes = kind in _ANY_AXES
         self._most = 1 if kind in _ONE_AT_A_TIME else 3
         self._points = SurfacePoints(self.surface, seed)
+        self._seed = seed
+        self._seen: dict[int, list[tuple[Floats, Floats]]] = {}
 
     def deform(self, rng: np.random.Generator, strength: float, points: Floats) -> tuple[Floats, Floats]:
         """Points (n, 3) of the body under one to three random deformations, and the Jacobians there (n, 3, 3).
@@ -145,18 +150,29 @@ class SoftObject:
         return points, np.tile(np.eye(3), (len(points), 1, 1))
 
     def pairs(self, rng: np.random.Generator, points: int, targets: int) -> list[Pair]:
-        """`targets` pairs that share frame 0: undeformed every other time, slightly deformed otherwise."""
+        """`targets` pairs that share frame 0, of the body's states: undeformed every other time, any state otherwise."""
         samples = self._points(points)
-        strength = float(rng.uniform(0.2, 0.7)) if rng.random() < 0.5 else 0.0
-        points0, jacobian0 = self.deform(rng, strength, samples.points)
+        states = self._states(points)
+        first = 0 if rng.random() < 0.5 else int(rng.integers(len(states)))
+        points0, jacobian0 = states[first]
         back = np.linalg.inv(jacobian0)
         normals0 = np.einsum("nji,nj->ni", back, samples.normals)
         normals0 /= np.linalg.norm(normals0, axis=1, keepdims=True)
         moved = []
-        for _ in range(targets):
-            points1, jacobian1 = self.deform(rng, float(rng.uniform(0.3, 2.0)), samples.points)
+        for number in rng.choice(np.delete(np.arange(len(states)), first), targets):
+            points1, jacobian1 = states[number]
             moved.append(without_rigid_motion(points0, points1, polar_rotation(jacobian1 @ back)))
         return framed(points0, normals0, moved, samples.part)
+
+    def _states(self, points: int) -> list[tuple[Floats, Floats]]:
+        """The sampled points at rest and deformed, with the Jacobians there: made once for each number of points."""
+        if points not in self._seen:
+            rng = np.random.default_rng([*self._seed, points, 1])
+            rest = self._points(points).points
+            still = np.tile(np.eye(3), (points, 1, 1))
+            deformed = [self.deform(rng, float(rng.uniform(0.2, 2.0)), rest) for _ in range(_STATES)]
+            self._seen[points] = [(rest, still), *deformed]
+        return self._seen[points]
 
 
 class SoftSource:
@@ -166,7 +182,7 @@ class SoftSource:
         """`key` and an instance's number seed the body; `instances` is a fixed set, or None for bodies without end."""
         self.name = f"deformed/{kind}"
         self._build = partial(_build, kind, key)
-        self._pool = Pool(self._build, instances, size=6, uses=6)
+        self._pool = Pool(self._build, instances, size=8, uses=12)
 
     def sample(self, rng: np.random.Generator, points: int, targets: int = 1) -> list[Pair]:
         """See `training.pairs.PairSource`."""

@@ -1,0 +1,1 @@
+"""Rigid bodies, alone and several together: free motion, stacks, things in and on each other."""
