@@ -41,10 +41,12 @@ def read_table(path: Path) -> list[Row]:
 
 
 def _number(text: str) -> float | str:
-    try:
-        return float(text)
-    except ValueError:
-        return text
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
 
 
 def _write(path: Path, rows: list[Row], mode: str) -> None:

@@ -40,11 +40,6 @@ Run(Settings(MODEL, SHORT), Path(sys.argv[1]), hinges).train()
 """
 
 
-@pytest.fixture(autouse=True)
-def one_thread() -> None:
-    torch.set_num_threads(1)
-
-
 def start(out: Path) -> subprocess.Popen[bytes]:
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     return subprocess.Popen([sys.executable, "-c", PROGRAM, str(out)], env=environment, stdout=subprocess.DEVNULL)
