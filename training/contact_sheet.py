@@ -16,11 +16,13 @@ import pyvista as pv
 import typer
 from PIL import Image, ImageDraw
 
+from training.data import SIMULATED
 from training.data.articulated.categories import articulated_sources
 from training.data.articulated.source import ArticulatedObject, ArticulatedSource
 from training.data.deformed.source import SoftSource, soft_sources
 from training.data.framing import without_rigid_motion
 from training.data.rigid.source import RigidSource, rigid_sources
+from training.data.simulated.sequences import SequenceSource, simulated_sources
 from training.sampling import Floats, Ints
 
 _PALETTE = np.array(
@@ -97,6 +99,14 @@ def rigid_tile(source: RigidSource, number: int, states: int = 3) -> Tile:
     return Tile(source.name.split("/")[-1], shapes)
 
 
+def simulated_tile(source: SequenceSource, number: int, states: int = 3) -> Tile:
+    """A simulated object at first, and in `states - 1` later frames."""
+    sequence = source.fixed_object(number).sequence
+    frames = np.linspace(0, len(sequence.vertices) - 1, states).round().astype(int)
+    color = np.full(len(sequence.faces), zlib.crc32(source.name.encode()) + number)
+    return Tile(source.name.split("/")[-1], [Shape(sequence.vertices[i], sequence.faces, color) for i in frames])
+
+
 def draw(tiles: Sequence[Tile], columns: int, size: int = 90) -> Image.Image:
     """Tiles side by side in `columns` columns; every picture is `size` pixels wide and high."""
     wide = max(len(tile.shapes) for tile in tiles)
@@ -146,7 +156,7 @@ def _view() -> Floats:
 
 def main(
     out: Path,
-    family: Annotated[str, typer.Option(help="articulated, deformed or rigid.")] = "articulated",
+    family: Annotated[str, typer.Option(help="articulated, deformed, rigid or simulated.")] = "articulated",
     kinds: Annotated[str, typer.Option(help="Kinds of the family, separated by commas; all where empty.")] = "",
     instances: int = 3,
     columns: int = 6,
@@ -165,6 +175,9 @@ def main(
     elif family == "rigid":
         scenes = {s.name.split("/")[-1]: s for s in rigid_sources(True)}
         tiles = [rigid_tile(scenes[name], number) for name in wanted or sorted(scenes) for number in range(instances)]
+    elif family == "simulated":
+        found = {s.name.split("/")[-1]: s for s in simulated_sources(SIMULATED, False)}
+        tiles = [simulated_tile(found[name], number) for name in wanted or sorted(found) for number in range(instances)]
     else:
         raise typer.BadParameter(f"there is no family {family!r}")
     out.parent.mkdir(parents=True, exist_ok=True)

@@ -3,22 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Literal, get_args
 
 from training.data.articulated.categories import articulated_sources
 from training.data.deformed.source import soft_sources
 from training.data.rigid.source import rigid_sources
+from training.data.simulated.sequences import simulated_sources
 from training.pairs import PairSource
 
 Split = Literal["train", "held_out_instances", "held_out_categories"]
 
 
-def sources(split: Split) -> list[tuple[float, PairSource]]:
+SIMULATED = Path("out/simulated")
+"""Where `python -m training.data.simulate out/simulated` puts its files, seen from the repository's root."""
+
+
+def sources(split: Split, simulated: Path = SIMULATED) -> list[tuple[float, PairSource]]:
     """The sources of a split, each with the share of the pairs that should come from it (the shares sum to one).
 
     Args:
         split: `train`; `held_out_instances`: objects of the trained categories that training never sees;
             `held_out_categories`: kinds of objects that training never sees.
+        simulated: folder of simulated motions; where it has none, the other sources take their share.
     """
     if split not in get_args(Split):
         raise ValueError(f"there is no split {split!r}; choose one of {', '.join(get_args(Split))}")
@@ -26,7 +33,13 @@ def sources(split: Split) -> list[tuple[float, PairSource]]:
     articulated = articulated_sources(new_kinds, kept)
     if new_kinds:
         return _shared([(1.0, articulated)])
-    return _shared([(0.65, articulated), (0.3, soft_sources(kept)), (0.05, rigid_sources(kept))])
+    families: list[tuple[float, Sequence[PairSource]]] = [
+        (0.6, articulated),
+        (0.2, soft_sources(kept)),
+        (0.05, rigid_sources(kept)),
+        (0.15, simulated_sources(simulated, kept)),
+    ]
+    return _shared(families)
 
 
 def _shared(families: Sequence[tuple[float, Sequence[PairSource]]]) -> list[tuple[float, PairSource]]:
