@@ -1,0 +1,186 @@
+"""Fixed sets of objects to judge by: the same on every machine and in every run."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from neurok_ros.geometry.sampling import SurfaceSamples, sample_surface
+from training.data import sources
+from training.data.articulated.source import ArticulatedSource
+from training.data.deformed.source import SoftSource
+from training.data.framing import without_rigid_motion
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+HeldOutName = Literal["held_out_instances", "held_out_categories"]
+
+SURFACE_POINTS = 8192
+"""Material points that the distances are measured on."""
+FITTING_POINTS = 512
+"""Material points that inverse kinematics sees."""
+OWN_FRAMES = 48
+"""Frames of its own motion that an oracle may learn an object from."""
+_CENTERING_POINTS = 2048
+_SEED = 20261130
+_LEAST_MOTION = 0.05
+_DRAWS = 12
+
+
+@dataclass(frozen=True)
+class EvaluationObject:
+    """An object at rest and in other poses, every vertex followed.
+
+    Lengths are in units of the object: the mean of its surface at rest is the origin, its farthest vertex at rest is at one.
+    """
+
+    name: str
+    """Such as `articulated/oven/3`: its category is all before the last slash."""
+    vertices: Floats
+    """(n, 3) at rest."""
+    faces: Ints
+    """(m, 3) vertex indices, outward oriented where they enclose something."""
+    targets: Floats
+    """(t, n, 3) poses to be reached."""
+    frames: Floats
+    """(f, n, 3) other poses from the same distribution: what oracles may look at, and no other method."""
+
+    @property
+    def category(self) -> str:
+        """What figures are averaged by, too."""
+        return self.name.rpartition("/")[0]
+
+    @cached_property
+    def surface(self) -> MaterialPoints:
+        """The points that errors are measured on."""
+        return MaterialPoints.random(self.vertices, self.faces, SURFACE_POINTS, zlib.crc32(self.name.encode()))
+
+    @cached_property
+    def fitting(self) -> MaterialPoints:
+        """The points that inverse kinematics sees."""
+        samples = sample_surface(self.vertices, self.faces, FITTING_POINTS, zlib.crc32(self.name.encode()))
+        return MaterialPoints.on(samples, self.vertices, self.faces)
+
+
+@dataclass(frozen=True)
+class MaterialPoints:
+    """Points of a mesh's surface that go where their triangles go."""
+
+    corners: Ints
+    """(p, 3) vertex indices."""
+    weights: Floats
+    """(p, 3) barycentric coordinates."""
+
+    def at(self, vertices: Floats) -> Floats:
+        """(p, 3) where they are on a shape (n, 3) of the mesh."""
+        return np.asarray(np.einsum("pc,pcx->px", self.weights, vertices[self.corners]))
+
+    @staticmethod
+    def vertices(count: int) -> MaterialPoints:
+        """The mesh's vertices themselves."""
+        corners = np.repeat(np.arange(count)[:, None], 3, axis=1)
+        return MaterialPoints(corners, np.tile([1.0, 0.0, 0.0], (count, 1)))
+
+    @staticmethod
+    def random(rest: Floats, faces: Ints, count: int, seed: int) -> MaterialPoints:
+        """Uniform over the surface, independent of each other."""
+        rng = np.random.default_rng(seed)
+        triangles = rest[faces]
+        area = np.linalg.norm(np.cross(triangles[:, 1] - triangles[:, 0], triangles[:, 2] - triangles[:, 0]), axis=1)
+        face = rng.choice(len(faces), count, p=area / area.sum())
+        root, other = np.sqrt(rng.random(count)), rng.random(count)
+        return MaterialPoints(faces[face], np.stack([1 - root, root * (1 - other), root * other], axis=1))
+
+    @staticmethod
+    def on(samples: SurfaceSamples, vertices: Floats, faces: Ints) -> MaterialPoints:
+        """The samples (p, 3) of a mesh."""
+        a, b, c = np.moveaxis(vertices[faces[samples.faces]], 1, 0)
+        normal = np.cross(b - a, c - a)
+        twice = (normal**2).sum(axis=1)
+        second = (np.cross(samples.points - a, c - a) * normal).sum(axis=1) / twice
+        third = (np.cross(b - a, samples.points - a) * normal).sum(axis=1) / twice
+        return MaterialPoints(faces[samples.faces], np.stack([1 - second - third, second, third], axis=1))
+
+
+def unit_object(name: str, vertices: Floats, faces: Ints, targets: Floats, frames: Floats) -> EvaluationObject:
+    """An object from poses in any unit: unused vertices dropped, shifted and scaled as `EvaluationObject` says."""
+    used, own = np.unique(faces, return_inverse=True)
+    own = own.reshape(faces.shape).astype(np.int64)
+    rest = vertices[used]
+    points = MaterialPoints.random(rest, own, _CENTERING_POINTS, 0).at(rest)
+    center = points.mean(axis=0)
+    radius = float(np.linalg.norm(rest - center, axis=1).max())
+    return EvaluationObject(
+        name, (rest - center) / radius, own, (targets[:, used] - center) / radius, (frames[:, used] - center) / radius
+    )
+
+
+def held_out_objects(split: HeldOutName, count: int, poses: int) -> list[EvaluationObject]:
+    """About `count` objects of a split, as evenly from its sources as can be, in `poses` poses each.
+
+    With fewer objects than sources, sources are left out evenly over the list.
+    """
+    found = [source for _, source in sources(split)]
+    chosen = [found[i * len(found) // count] for i in range(count)] if count < len(found) else found
+    each = max(1, round(count / len(chosen)))
+    return [posed(source, number, poses) for source in chosen for number in range(each)]
+
+
+def posed(source: object, number: int, poses: int) -> EvaluationObject:
+    """One fixed object of a source of training data."""
+    if isinstance(source, ArticulatedSource):
+        return articulated(source, number, poses)
+    if isinstance(source, SoftSource):
+        return soft(source, number, poses)
+    raise TypeError(f"there is no evaluation of {type(source).__name__}")
+
+
+def articulated(source: ArticulatedSource, number: int, poses: int) -> EvaluationObject:
+    """A mechanism, at rest and in random states of its coordinates."""
+    made = source.fixed_object(number)
+    rng = _generator(source.name, number)
+    rest = made.vertices(made.mechanism.rest)
+    moved = moved_poses(rest, lambda: made.vertices(made.mechanism.random_values(rng)), poses + OWN_FRAMES)
+    return unit_object(f"{source.name}/{number}", rest, made.surface.faces, moved[:poses], moved[poses:])
+
+
+def soft(source: SoftSource, number: int, poses: int) -> EvaluationObject:
+    """A soft body, undeformed and under random deformations, without the motion of the whole."""
+    made = source.fixed_object(number)
+    rng = _generator(source.name, number)
+    rest = made.surface.vertices
+
+    def pose() -> Floats:
+        there, jacobian = made.deform(rng, float(rng.uniform(0.3, 2.0)), rest)
+        return without_rigid_motion(rest, there, jacobian)[0]
+
+    moved = moved_poses(rest, pose, poses + OWN_FRAMES)
+    return unit_object(f"{source.name}/{number}", rest, made.surface.faces, moved[:poses], moved[poses:])
+
+
+def moved_poses(rest: Floats, draw: Callable[[], Floats], count: int) -> Floats:
+    """(count, n, 3) random poses that are no rest pose: each the first of some draws that moves a vertex by `_LEAST_MOTION` of
+    the box's diagonal, or the one that comes nearest to that."""
+    least = _LEAST_MOTION * float(np.linalg.norm(np.ptp(rest, axis=0)))
+    chosen = []
+    for _ in range(count):
+        best, farthest = rest, -1.0
+        for _ in range(_DRAWS):
+            pose = draw()
+            far = float(np.linalg.norm(pose - rest, axis=1).max())
+            if far > farthest:
+                best, farthest = pose, far
+            if far >= least:
+                break
+        chosen.append(best)
+    return np.stack(chosen)
+
+
+def _generator(name: str, number: int) -> np.random.Generator:
+    return np.random.default_rng([_SEED, zlib.crc32(name.encode()), number])
