@@ -20,6 +20,7 @@ _STEP = 0.002
 _EVERY = 40
 """Steps between the frames that are kept."""
 _FRAMES = 14
+_DIVERGED = (mujoco.mjtWarning.mjWARN_BADQPOS, mujoco.mjtWarning.mjWARN_BADQVEL, mujoco.mjtWarning.mjWARN_BADQACC)
 _DRAG = 1.5
 """1/s: the air's force on a node for its mass and velocity."""
 _MOST_STRETCH = 3.0
@@ -160,7 +161,7 @@ def _move(rng: np.random.Generator, flex: Flex, strength: float) -> Floats | Non
         mujoco.mj_step(model, data)
         if (step + 1) % _EVERY == 0:
             frames.append(data.flexvert_xpos.reshape(-1, 3).copy())
-    if any(warning.number for warning in data.warning):
+    if any(data.warning[int(kind)].number for kind in _DIVERGED):
         return None
     motion = np.stack(frames)
     return motion if _is_sound(motion, flex.elements) else None
@@ -224,7 +225,7 @@ def _is_sound(motion: Floats, elements: Ints) -> bool:
 
 
 def _ignore(message: str) -> None:
-    """What MuJoCo warns of is counted in its data too; by itself it would write a log file where the command runs."""
+    """MuJoCo would write its warnings to a log file where the command runs; those that matter are counted in its data too."""
 
 
 def _mjcf(flex: Flex) -> str:
