@@ -1,7 +1,7 @@
 """Train NeuROK: `python -m training.train --config training/config/small.yaml --out runs/small`.
 
 The same command takes up a run that was stopped or killed.
-On several GPUs or machines: `accelerate launch -m training.train ...`.
+On several GPUs or machines: `torchrun --nproc_per_node 8 -m training.train ...`, or `accelerate launch -m training.train ...`.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ class Run:
         self.settings, self.out = settings, out
         training, config = settings.training, settings.model
         self.accelerator = Accelerator(mixed_precision="bf16")
-        self.console = Console(log_path=False)
+        self.console = Console(log_path=False, quiet=not self.accelerator.is_main_process)
         out.mkdir(parents=True, exist_ok=True)
         torch.manual_seed(training.seed)
         model = NeurokModel(config)
@@ -157,7 +157,7 @@ class Run:
         with Progress(*columns, console=self.console, disable=not (self.first and self.console.is_terminal)) as progress:
             task = progress.add_task("training", total=training.steps, completed=state.step)
             self._steps(lambda text: progress.update(task, completed=state.step, description=text))
-        if self.first:
+        if self.first and state.step % training.evaluate_every:
             self._save()
             self._evaluate()
 
