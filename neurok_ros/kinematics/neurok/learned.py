@@ -109,7 +109,7 @@ def encode_samples(samples: SurfaceSamples, part: NDArray[np.int64], model: Neur
     return EncodedObject(model, samples, part, center, radius, shape, prepared, rest)
 
 
-def reduce(encoded: EncodedObject, size: int, criterion: Criterion = "kinetic", samples: int = 256) -> ActiveSubspace:
+def reduce(encoded: EncodedObject, size: int, criterion: Criterion = "kinetic", samples: int = 128) -> ActiveSubspace:
     """The k_q = `size` directions of the latent that move the encoded object most (see `active_subspace`)."""
     prepared, tokens = encoded.prepared, encoded.rest.shape
     start = encoded.unit(torch.from_numpy(encoded.samples.points)).to(encoded.rest)
