@@ -25,7 +25,7 @@ from training.evaluation.judge import FAILURES, judge, of_method
 from training.evaluation.methods import ElasticModes, Method, baselines
 from training.evaluation.neurok import Neurok, NeurokStates
 from training.evaluation.objects import EvaluationObject, held_out_objects
-from training.evaluation.pictures import bars, found_poses, save, strip
+from training.evaluation.pictures import bars, found_poses, save, save_poses, strip
 from training.evaluation.report import Facts, SetResult, figures, markdown
 from training.evaluation.scanned import scanned_objects
 from training.evaluation.signals import BAD, area_under_curve, object_signals
@@ -91,7 +91,7 @@ def draw_pictures(sets: dict[str, SetResult], methods: list[str], shown: Method,
     for name, result in sets.items():
         if result.objects:
             names.append(f"poses_{name}.png")
-            save(found_poses(result.objects[:24], result.outcomes, methods), 1, 110, out / names[-1])
+            save_poses(found_poses(result.objects[:24], result.outcomes, methods), methods, 110, out / names[-1])
     candidates = [o for name in ("held_out_instances", "held_out_categories", "third_party") for o in sets[name].objects]
     tiles = []
     for given in candidates[:: max(1, len(candidates) // max(1, strips))][:strips]:
@@ -137,7 +137,7 @@ def main(
         iterations=iterations,
         size=size,
         poses=poses,
-        encode_ms_cpu=float(np.median([learned.encode_ms(o) for o in everything[:_TIMED]])) if learned and everything else None,
+        encode_ms_cpu=_encode_ms(learned, everything[:_TIMED]) if learned else None,
         checkpoint_mb=Path(checkpoint).stat().st_size / 1e6 if learned else None,
         signals=signals(sets, learned) if learned else {},
     )
@@ -158,6 +158,17 @@ def _learned(model: NeurokModel | None, size: int, without_reduction: bool) -> t
     if without_reduction:
         others.append(Neurok(model, None))
     return Neurok(model, size), others
+
+
+def _encode_ms(method: Neurok, objects: list[EvaluationObject]) -> float | None:
+    """Median over the objects that can be encoded."""
+    found = []
+    for given in objects:
+        try:
+            found.append(method.encode_ms(given))
+        except FAILURES:
+            continue
+    return float(np.median(found)) if found else None
 
 
 def _commit() -> str:

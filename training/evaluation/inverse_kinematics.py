@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from training.evaluation.methods import StateSpace
-from training.evaluation.metrics import Errors, chamfer_l1, chamfer_l2, chamfer_loss, vertex_rmse, voxel_iou
+from training.evaluation.metrics import Errors, chamfer, chamfer_loss, vertex_rmse, voxel_iou
 from training.evaluation.objects import EvaluationObject, Floats, MaterialPoints
 
 Objective = Literal["vertex", "chamfer"]
@@ -56,7 +56,7 @@ def decode(given: EvaluationObject, space: StateSpace, q: Tensor) -> Floats:
 def errors(given: EvaluationObject, found: Floats, target: Floats) -> Errors:
     """Of a decoded shape (n, 3); distances between the same `SURFACE_POINTS` material points of both shapes."""
     a, b = given.surface.at(found), given.surface.at(target)
-    return Errors(chamfer_l1(a, b), chamfer_l2(a, b), voxel_iou(found, target, given.faces), vertex_rmse(a, b))
+    return Errors(*chamfer(a, b), voxel_iou(found, target, given.faces), vertex_rmse(a, b))
 
 
 def is_usable(vertices: Floats) -> bool:

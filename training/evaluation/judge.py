@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -56,20 +56,23 @@ def _on_object(given: EvaluationObject, method: Method, iterations: int) -> Iter
         failure = f"{type(error).__name__}: {error}"
     for pose, target in enumerate(given.targets):
         for objective in OBJECTIVES:
-            rest = Outcome(
-                method.name, given.name, pose, objective, 0, errors(given, given.vertices, target), failure, given.vertices
-            )
-            yield rest if space is None else _on_pose(given, space, target, rest, iterations)
+            dim, found, reason = 0, given.vertices, failure
+            if space is not None:
+                dim, found, reason = _reach(given, space, target, objective, iterations)
+            yield Outcome(method.name, given.name, pose, objective, dim, errors(given, found, target), reason, found)
 
 
-def _on_pose(given: EvaluationObject, space: StateSpace, target: Floats, rest: Outcome, iterations: int) -> Outcome:
+def _reach(
+    given: EvaluationObject, space: StateSpace, target: Floats, objective: Objective, iterations: int
+) -> tuple[int, Floats, str]:
+    """How many coordinates were used, the shape found, and why it is the rest pose, where it is because something failed."""
     try:
-        found = decode(given, space, solve(given, space, target, rest.objective, iterations))
+        found = decode(given, space, solve(given, space, target, objective, iterations))
     except FAILURES as error:
-        return replace(rest, failure=f"{type(error).__name__}: {error}")
+        return 0, given.vertices, f"{type(error).__name__}: {error}"
     if not is_usable(found):
-        return replace(rest, failure="the shape is not finite")
-    return replace(rest, dim=space.dim, errors=errors(given, found, target), found=found)
+        return 0, given.vertices, "the shape is not finite"
+    return space.dim, found, ""
 
 
 def summary(outcomes: Sequence[Outcome]) -> dict[str, Any]:

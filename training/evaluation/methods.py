@@ -8,15 +8,18 @@ from typing import Protocol
 
 import numpy as np
 import torch
+import trimesh
 from scipy.spatial import cKDTree
 from scipy.spatial.transform import Rotation
 from torch import Tensor, nn
 
 from neurok_ros.geometry import build_lattice
+from neurok_ros.geometry.driving import connected_parts
 from neurok_ros.geometry.rotations import quaternion_exp, quaternion_matrix
 from neurok_ros.kinematics import skinning_modes, strain_sites
 from neurok_ros.kinematics.modal import SkinningModes
-from training.evaluation.objects import EvaluationObject, Floats, MaterialPoints
+from training.evaluation.metrics import split_closed
+from training.evaluation.objects import EvaluationObject, Floats, Ints, MaterialPoints
 
 Positions = Callable[[Tensor], Tensor]
 """From a state (dim,) to points (p, 3), differentiable, float64."""
@@ -246,8 +249,8 @@ class Modal:
     oracle: bool = False
 
     def fit(self, given: EvaluationObject) -> StateSpace:
-        """Raises NeurokError where the mesh is not closed."""
-        modes = skinning_modes(build_lattice(given.vertices, given.faces))
+        """Open parts count as their convex hulls."""
+        modes = skinning_modes(build_lattice(*closed_mesh(given.vertices, given.faces)))
         fields = modes.fields(given.vertices)
         return Linear(given.vertices, np.einsum("nr,xy->nxry", fields, np.eye(3)).reshape(*given.vertices.shape, -1))
 
@@ -265,16 +268,31 @@ class ElasticModes:
     oracle: bool = False
 
     def fit(self, given: EvaluationObject) -> StateSpace:
-        """The `size` lowest modes after the six rigid ones. Raises NeurokError where the mesh is not closed."""
-        modes = skinning_modes(build_lattice(given.vertices, given.faces))
+        """The `size` lowest modes after the six rigid ones; open parts count as their convex hulls."""
+        modes = skinning_modes(build_lattice(*closed_mesh(given.vertices, given.faces)))
         _, vectors = np.linalg.eigh(elastic_stiffness(modes))
         chosen = vectors[:, 6 : 6 + self.size].reshape(-1, 3, self.size)
         return Linear(given.vertices, np.einsum("nr,rxk->nxk", modes.fields(given.vertices), chosen))
 
 
 _POISSON = 0.3
-_JOINT_SPRING = 1e-3
-"""Of Young's modulus times the cell size."""
+_JOINT_SPRING = 1e-5
+"""Of Young's modulus times the object's size: far softer than any bend."""
+
+
+def closed_mesh(vertices: Floats, faces: Ints) -> tuple[Floats, Ints]:
+    """The mesh with the convex hull of each open connected part in place of that part; one that is flat is left out."""
+    closed, opened = split_closed(faces, len(vertices))
+    if len(opened) == 0:
+        return vertices, faces
+    part = connected_parts(opened, len(vertices))[opened[:, 0]]
+    pieces = [trimesh.Trimesh(vertices, closed, process=False)] if len(closed) else []
+    for label in np.unique(part):
+        own = vertices[np.unique(opened[part == label])]
+        if np.linalg.matrix_rank(own - own.mean(axis=0), tol=1e-3) == 3:
+            pieces.append(trimesh.convex.convex_hull(own))
+    whole = trimesh.util.concatenate(pieces)
+    return np.asarray(whole.vertices, np.float64), np.asarray(whole.faces, np.int64)
 
 
 def elastic_stiffness(modes: SkinningModes) -> Floats:
@@ -295,13 +313,18 @@ def elastic_stiffness(modes: SkinningModes) -> Floats:
 
 
 def _joint_springs(modes: SkinningModes, fields: Floats) -> Floats:
-    """(r, r) of springs between the nodes of different parts that are less than a cell apart."""
+    """(r, r) of springs from each part to the nearest nodes of the others, where they are at most a cell farther apart than at
+    the nearest place."""
     lattice = modes.lattice
     cell = float(lattice.sizes.mean())
-    pairs = cKDTree(lattice.nodes).query_pairs(cell, output_type="ndarray")
-    pairs = pairs[lattice.node_part[pairs[:, 0]] != lattice.node_part[pairs[:, 1]]]
-    apart = fields[pairs[:, 0]] - fields[pairs[:, 1]]
-    return np.asarray(_JOINT_SPRING * cell * apart.T @ apart)
+    springs = np.zeros((fields.shape[1], fields.shape[1]))
+    for part in range(len(lattice.moments) if len(lattice.moments) > 1 else 0):
+        mine, others = np.flatnonzero(lattice.node_part == part), np.flatnonzero(lattice.node_part != part)
+        distance, nearest = cKDTree(lattice.nodes[others]).query(lattice.nodes[mine])
+        held = distance <= distance.min() + cell
+        apart = fields[mine[held]] - fields[others[nearest[held]]]
+        springs += _JOINT_SPRING * apart.T @ apart / len(apart)
+    return springs
 
 
 def kabsch(a: Floats, b: Floats) -> tuple[Floats, Floats]:

@@ -18,6 +18,8 @@ Ints = NDArray[np.int64]
 
 VOXELS = 96
 """Along the longest side of the box around both shapes."""
+_OFF_CENTER = 0.31
+"""Cells: symmetric shapes have no surface on a boundary between cells."""
 
 
 @dataclass(frozen=True)
@@ -42,14 +44,18 @@ class Errors:
 
 def chamfer_l1(a: Floats, b: Floats) -> float:
     """Symmetric, unsquared: (mean_i min_j |a_i - b_j| + mean_j min_i |a_i - b_j|) / 2, of points (n, 3) and (m, 3)."""
-    there, back = _nearest(a, b)
-    return float(there.mean() + back.mean()) / 2
+    return chamfer(a, b)[0]
 
 
 def chamfer_l2(a: Floats, b: Floats) -> float:
     """Symmetric, squared: (mean_i min_j |a_i - b_j|^2 + mean_j min_i |a_i - b_j|^2) / 2, of points (n, 3) and (m, 3)."""
+    return chamfer(a, b)[1]
+
+
+def chamfer(a: Floats, b: Floats) -> tuple[float, float]:
+    """`chamfer_l1` and `chamfer_l2` from one search."""
     there, back = _nearest(a, b)
-    return float((there**2).mean() + (back**2).mean()) / 2
+    return float(there.mean() + back.mean()) / 2, float((there**2).mean() + (back**2).mean()) / 2
 
 
 def vertex_rmse(a: Floats, b: Floats) -> float:
@@ -72,7 +78,7 @@ def voxel_iou(a: Floats, b: Floats, faces: Ints, voxels: int = VOXELS) -> float:
     """
     low, high = np.minimum(a.min(axis=0), b.min(axis=0)), np.maximum(a.max(axis=0), b.max(axis=0))
     cell = float((high - low).max()) * 1.02 / voxels
-    corner = (low + high) / 2 - cell * voxels / 2
+    corner = (low + high) / 2 - cell * (voxels / 2 + _OFF_CENTER)
     closed, opened = split_closed(faces, len(a))
     full_a, full_b = (_full(shape - corner, closed, opened, cell, voxels) for shape in (a, b))
     union = np.count_nonzero(full_a | full_b)

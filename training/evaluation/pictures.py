@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
+from PIL import Image, ImageDraw
 
 from neurok_ros.geometry.driving import connected_parts
 from training.contact_sheet import Shape, Tile, draw
@@ -16,6 +18,8 @@ from training.evaluation.judge import Outcome
 from training.evaluation.methods import StateSpace
 from training.evaluation.objects import EvaluationObject, Floats
 
+_HEADER = 32
+"""Pixels above the columns of poses."""
 COORDINATES = 4
 """How many of the first coordinates a strip shows."""
 STEPS = (-2.0, -1.0, 1.0, 2.0)
@@ -48,6 +52,18 @@ def found_poses(objects: Sequence[EvaluationObject], outcomes: Sequence[Outcome]
         shapes = [given.vertices, given.targets[0], *(mine[name].found for name in methods)]
         tiles.append(Tile(given.name, [_shape(given, vertices) for vertices in shapes]))
     return tiles
+
+
+def save_poses(tiles: Sequence[Tile], methods: Sequence[str], size: int, path: Path) -> None:
+    """Draw `found_poses` into a PNG, with the name of each column above it."""
+    picture = draw(tiles, 1, size)
+    headed = Image.new("RGB", (picture.width, picture.height + _HEADER), "white")
+    headed.paste(picture, (0, _HEADER))
+    pen = ImageDraw.Draw(headed)
+    for i, name in enumerate(("rest", "target", *methods)):
+        pen.multiline_text((i * size + 4, 2), "\n".join(textwrap.wrap(name, size // 6)), fill=(30, 30, 30))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    headed.save(path, optimize=True)
 
 
 def save(tiles: Sequence[Tile], columns: int, size: int, path: Path) -> None:

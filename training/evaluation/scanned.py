@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pyvista as pv
@@ -26,7 +26,7 @@ _TRACKED = 20000
 
 
 def scanned_objects(
-    objects: Iterable[EvaluationObject], on_object: Callable[[str], None] = print
+    objects: Sequence[EvaluationObject], on_object: Callable[[str], None] = print
 ) -> tuple[list[EvaluationObject], list[str]]:
     """Each object once more, as reconstructed from one side, moving as the nearest points of the true surface do; and those
     that could not be reconstructed, in words. Reconstruction runs in a process of its own.
@@ -35,7 +35,10 @@ def scanned_objects(
         objects: standing on the plane below their lowest vertex, z up.
         on_object: told the name of each object before it is scanned.
     """
-    made, failed = [], []
+    made: list[EvaluationObject] = []
+    failed: list[str] = []
+    if not objects:
+        return made, failed
     with ReconstructionWorker() as worker:
         for given in objects:
             name = f"scanned/{given.name}"

@@ -85,7 +85,7 @@ def read_object(source: Source, file: Path, poses: int) -> EvaluationObject:
         return _placed(model, joints, _state(rng, lower, upper), vertices, body_of)
 
     moved = moved_poses(rest, pose, poses + OWN_FRAMES)
-    return unit_object(f"{source.package}/{source.name}", rest, faces, moved[:poses], moved[poses:])
+    return unit_object(f"{source.package}/{source.name}/0", rest, faces, moved[:poses], moved[poses:])
 
 
 def _state(rng: np.random.Generator, lower: Floats, upper: Floats) -> Floats:

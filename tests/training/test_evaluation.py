@@ -1,0 +1,246 @@
+"""The judge is fair: what can be reached is reached, what fails counts, and the same objects come every time."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+import trimesh
+from scipy.spatial.transform import Rotation
+from torch import Tensor
+
+from neurok_ros.kinematics.neurok.checkpoint import save_model
+from neurok_ros.kinematics.neurok.config import ModelConfig
+from neurok_ros.kinematics.neurok.model import NeurokModel
+from training.evaluate import main
+from training.evaluation.inverse_kinematics import OBJECTIVES, decode, errors, solve
+from training.evaluation.judge import judge, summary
+from training.evaluation.methods import (
+    ElasticModes,
+    Linear,
+    Method,
+    Modal,
+    OwnFrames,
+    OwnFramesMlp,
+    RestPose,
+    RigidFit,
+    StateSpace,
+    kabsch,
+)
+from training.evaluation.neurok import Neurok, NeurokStates, local_rotations
+from training.evaluation.objects import EvaluationObject, Floats, MaterialPoints, held_out_objects, unit_object
+from training.evaluation.scanned import simulated_scan
+from training.evaluation.signals import object_signals
+from training.evaluation.third_party import third_party_objects
+
+
+def door(angles: list[float]) -> EvaluationObject:
+    """A frame and a leaf that swings about z; the poses to reach, and the same without end for oracles."""
+    frame = trimesh.creation.box(bounds=[(-1, -0.1, -1), (0, 0.1, 1)]).subdivide()
+    leaf = trimesh.creation.box(bounds=[(0.05, -0.1, -1), (1, 0.1, 1)]).subdivide()
+    both = trimesh.util.concatenate([frame, leaf])
+    swings = np.arange(len(both.vertices)) >= len(frame.vertices)
+
+    def pose(angle: float) -> Floats:
+        turned = Rotation.from_rotvec([0, 0, angle]).as_matrix()
+        return np.where(swings[:, None], both.vertices @ turned.T, both.vertices)
+
+    frames = np.stack([pose(a) for a in np.linspace(0, 1.5, 24)])
+    return unit_object("test/door/0", both.vertices, np.asarray(both.faces), np.stack([pose(a) for a in angles]), frames)
+
+
+@pytest.fixture(scope="module")
+def swinging() -> EvaluationObject:
+    return door([0.4, 1.2])
+
+
+@pytest.fixture(scope="module")
+def untrained() -> NeurokModel:
+    torch.manual_seed(0)
+    config = ModelConfig(width=32, tokens=4, token_size=8, encoder_blocks=1, decoder_blocks=1, handles=6, encoder_points=48)
+    return NeurokModel(config).eval().requires_grad_(False)
+
+
+def reached(given: EvaluationObject, method: Method, objective: str = "vertex") -> float:
+    space = method.fit(given)
+    found = [decode(given, space, solve(given, space, target, objective, 50)) for target in given.targets]  # type: ignore[arg-type]
+    return float(np.mean([errors(given, f, t).vertex_rmse for f, t in zip(found, given.targets, strict=True)]))
+
+
+def test_an_object_is_in_units_of_itself(swinging: EvaluationObject) -> None:
+    assert np.linalg.norm(swinging.vertices, axis=1).max() == pytest.approx(1)
+    assert np.linalg.norm(swinging.surface.at(swinging.vertices).mean(axis=0)) < 0.03  # 8192 and 2048 random points
+
+
+def test_points_of_the_surface_go_where_their_triangles_go(swinging: EvaluationObject) -> None:
+    turn, shift = Rotation.from_rotvec([0.3, 0.2, 0.1]).as_matrix(), np.array([1.0, 2.0, 3.0])
+    for points in (swinging.surface, swinging.fitting, MaterialPoints.vertices(len(swinging.vertices))):
+        there = points.at(swinging.vertices @ turn.T + shift)
+        np.testing.assert_allclose(there, points.at(swinging.vertices) @ turn.T + shift, atol=1e-12)
+        np.testing.assert_allclose(points.weights.sum(axis=1), 1)
+        assert points.weights.min() > -1e-9
+
+
+def test_rest_is_rest_for_every_method(swinging: EvaluationObject, untrained: NeurokModel) -> None:
+    exact = [RestPose(), RigidFit(), ElasticModes(6), Modal(), OwnFrames(4), Neurok(untrained, 4), Neurok(untrained, None)]
+    for method in exact:
+        space = method.fit(swinging)
+        np.testing.assert_allclose(decode(swinging, space, space.rest), swinging.vertices, atol=1e-6, err_msg=method.name)
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES)
+def test_a_space_that_holds_the_motion_reaches_it(swinging: EvaluationObject, objective: str) -> None:
+    """Two principal components hold a turn about one axis exactly: cosine and sine."""
+    assert reached(swinging, OwnFrames(3), objective) < 1e-4
+
+
+def test_a_curved_space_of_one_coordinate_reaches_what_a_flat_one_cannot(swinging: EvaluationObject) -> None:
+    assert reached(swinging, OwnFramesMlp(1)) < 0.02
+    assert reached(swinging, OwnFrames(1)) > 0.02
+
+
+def test_the_best_rigid_fit_is_the_best() -> None:
+    """A whole that turned and moved comes back exactly; starting there, the optimizer has nothing to do."""
+    still = door([0.0])
+    turn = Rotation.from_rotvec([0.5, -1.0, 2.0]).as_matrix()
+    target = still.vertices @ turn.T + [0.1, 0.2, 0.3]
+    given = EvaluationObject(still.name, still.vertices, still.faces, target[None], still.frames)
+    assert reached(given, RigidFit()) < 1e-9
+
+
+def test_elastic_parts_swing_at_a_joint_before_they_bend(swinging: EvaluationObject) -> None:
+    """The leaf hangs by weak springs: the six softest ways keep each part's shape up to second order."""
+    space = ElasticModes(6).fit(swinging)
+    assert isinstance(space, Linear)
+    leaf = swinging.vertices[:, 0] > 0.05
+    for mode in np.moveaxis(space.basis, 2, 0):
+        rotation, shift = kabsch(swinging.vertices[None, leaf], (swinging.vertices + 1e-4 * mode)[None, leaf])
+        rigid = swinging.vertices[leaf] @ rotation[0].T + shift[0]
+        bent = np.linalg.norm(swinging.vertices[leaf] + 1e-4 * mode[leaf] - rigid, axis=1).max()
+        assert bent < 0.05 * 1e-4 * np.linalg.norm(mode, axis=1).max()
+
+
+def test_the_adapter_gives_the_encoder_the_true_rotations() -> None:
+    rng = np.random.default_rng(0)
+    points, part = rng.uniform(-1, 1, (100, 3)), np.repeat([0, 1], 50)
+    turns = Rotation.from_rotvec([[0, 0, 0.7], [1.0, 0, 0]]).as_matrix()[part]
+    moved = np.einsum("nij,nj->ni", turns, points) + part[:, None]
+    np.testing.assert_allclose(local_rotations(points, moved, part), turns, atol=1e-9)
+
+
+def test_a_network_starts_where_its_encoder_says(swinging: EvaluationObject, untrained: NeurokModel) -> None:
+    space = Neurok(untrained, None).fit(swinging)
+    assert isinstance(space, NeurokStates)
+    np.testing.assert_allclose(space.start(swinging.vertices), space.rest, atol=1e-4)
+    expected = (space.posterior_mean(swinging.targets[0]) - space.encoded.rest).flatten()
+    np.testing.assert_allclose(space.start(swinging.targets[0]), expected, atol=1e-6)
+    assert expected.abs().max() > 1e-3
+
+
+def test_signals_of_an_object_are_numbers(swinging: EvaluationObject, untrained: NeurokModel) -> None:
+    space = Neurok(untrained, 3).fit(swinging)
+    assert isinstance(space, NeurokStates)
+    found = object_signals(space)
+    assert set(found) == {"mahalanobis", "residual", "condition"}
+    assert all(np.isfinite(value) and value > 0 for value in found.values())
+    assert found["condition"] >= 1
+
+
+@dataclass(frozen=True)
+class Wild:
+    """A method that breaks: when fitted, or when decoded."""
+
+    when: str
+    oracle: bool = False
+
+    @property
+    def name(self) -> str:
+        return self.when
+
+    def fit(self, given: EvaluationObject) -> StateSpace:
+        if self.when == "fit":
+            raise ValueError("cannot be fitted")
+        return Exploding(given.vertices, np.ones((*given.vertices.shape, 1)))
+
+
+class Exploding(Linear):
+    """Nowhere, once it is asked for the vertices."""
+
+    def start(self, target: Floats) -> Tensor:
+        return torch.full((1,), float("nan"), dtype=torch.float64)
+
+
+def test_what_fails_counts_as_the_rest_pose_and_is_named(swinging: EvaluationObject) -> None:
+    steps: list[int] = []
+    outcomes = judge([swinging], [RestPose(), Wild("fit"), Wild("decode")], 5, lambda: steps.append(1))
+    rest = summary([o for o in outcomes if o.method == "rest pose"])
+    assert len(steps) == 3
+    assert rest["failed"] == []
+    assert rest["vertex_rmse"] > 0.1
+    fit = summary([o for o in outcomes if o.method == "fit"])
+    assert fit["failed"] == [swinging.name]
+    assert fit["vertex_rmse"] == rest["vertex_rmse"]
+    broken = [o for o in outcomes if o.method == "decode" and o.objective == "vertex"]
+    assert all(o.failure for o in broken)
+    assert summary(broken)["iou"] == rest["iou"]
+
+
+def test_the_sets_are_the_same_every_time() -> None:
+    first, again = (held_out_objects("held_out_categories", 3, 1) for _ in range(2))
+    assert [o.name for o in first] == [o.name for o in again]
+    assert len({o.category for o in first}) == 3
+    for a, b in zip(first, again, strict=True):
+        np.testing.assert_array_equal(a.targets, b.targets)
+        assert np.linalg.norm(a.targets[0] - a.vertices, axis=1).max() > 0.05
+
+
+def test_third_party_objects_are_read_or_missed_by_name() -> None:
+    objects, missing = third_party_objects(2, 1)
+    installed = [p for p in ("metaworld", "gymnasium_robotics") if importlib.util.find_spec(p)]
+    assert bool(objects) == bool(installed)
+    assert bool(missing) == (len(installed) < 2)
+    assert all("is not installed" in reason for reason in missing)
+
+
+def test_a_camera_sees_the_near_side_and_the_table() -> None:
+    ball = trimesh.creation.icosphere(subdivisions=3, radius=0.15)
+    ball.apply_translation([0, 0, 0.15])
+    scan = simulated_scan(np.asarray(ball.vertices), np.asarray(ball.faces), 0.0, np.random.default_rng(0))
+    on_ball = scan.points[scan.points[:, 2] > 0.03]
+    distance = np.abs(np.linalg.norm(on_ball - [0, 0, 0.15], axis=1) - 0.15)
+    assert len(on_ball) > 5000
+    assert np.median(distance) < 0.003  # a disparity step is 2.6 mm at 0.9 m
+    toward = scan.viewpoints[0] - [0, 0, 0.15]
+    assert ((on_ball - [0, 0, 0.15]) @ toward > -0.01).mean() > 0.99
+    table = scan.points[np.linalg.norm(scan.points[:, :2], axis=1) > 0.3]
+    assert np.median(np.abs(table[:, 2])) < 0.003
+
+
+@pytest.mark.parametrize("trained", [False, True])
+def test_one_command_leaves_a_report_with_pictures_and_figures(trained: bool, untrained: NeurokModel, tmp_path: Path) -> None:
+    checkpoint = "none"
+    if trained:
+        checkpoint = str(tmp_path / "weights.safetensors")
+        save_model(untrained, Path(checkpoint), {})
+    main(
+        checkpoint, tmp_path, tmp_path / "results" / "kinematics.json", third_party=0, instances=1, categories=0, scanned=0,
+        poses=1, iterations=3, strips=1,
+    )  # fmt: skip
+    found = json.loads((tmp_path / "results" / "kinematics.json").read_text())
+    errors_of = {"chamfer_l1", "chamfer_l2", "iou", "vertex_rmse", "objects"}
+    for name in ("third_party", "held_out_instances", "held_out_categories", "scanned"):
+        assert errors_of <= set(found[name])
+        for values in found[name]["baselines"].values():
+            assert errors_of <= set(values)
+    assert found["held_out_instances"]["objects"] == 1
+    for value in (found["held_out_instances"]["vertex_rmse"], found["encode_ms_cpu"], found["checkpoint_mb"]):
+        assert (value is not None) == trained
+    assert {"command", "commit"} <= set(found)
+    for picture in ("errors.png", "strips.png", "poses_held_out_instances.png"):
+        assert picture in (tmp_path / "report.md").read_text()
+        assert (tmp_path / picture).stat().st_size > 1000
