@@ -11,7 +11,7 @@ from training.data import sources
 from training.data.articulated.categories import CATEGORIES, HELD_OUT, articulated_sources
 from training.data.articulated.mechanism import Assembly, Mechanism
 from training.data.articulated.shapes import between, placed
-from training.data.articulated.source import ArticulatedObject, build_object
+from training.data.articulated.source import build_object
 
 INSTANCES = range(3)
 
@@ -119,7 +119,7 @@ def test_united_bodies_have_no_inner_surface_and_touching_links_stay_separate_pa
 
 
 def test_points_are_spread_evenly_and_so_is_every_first_part_of_them() -> None:
-    surface = ArticulatedObject(_door(), (1,)).surface
+    surface = Assembly.of(_door()).surface
     drawn = surface.draw(np.random.default_rng(0), 512)
     points = np.hstack([drawn.points, drawn.normals])  # points of two faces that meet are no neighbours
     for count in (128, 512):

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, Protocol
 
 import numpy as np
 from manifold3d import Manifold
@@ -124,16 +125,35 @@ class Mechanism:
         return np.array([c.rest for c in self.coordinates])
 
     def random_values(self, rng: np.random.Generator) -> Floats:
-        """(coordinates,) a state: each at rest, at a limit, or anywhere between the limits."""
-        lower = np.array([c.lower for c in self.coordinates])
-        upper = np.array([c.upper for c in self.coordinates])
-        anywhere = rng.uniform(lower, upper)
-        return np.asarray(np.choose(rng.choice(3, len(lower), p=[0.15, 0.15, 0.7]), [self.rest, upper, anywhere]))
+        """(coordinates,) a state, see `random_state`."""
+        return random_state(self.coordinates, rng)
+
+
+class Kinematics(Protocol):
+    """What pairs need of articulated objects, made here or imported."""
+
+    coordinates: list[Coordinate]
+
+    @property
+    def rest(self) -> Floats:
+        """(coordinates,)."""
+
+    def poses(self, values: Floats) -> Floats:
+        """(links, 4, 4) for the coordinates' values (coordinates,), by which the assembly's surface moves."""
+
+    def random_values(self, rng: np.random.Generator) -> Floats:
+        """(coordinates,) a state."""
+
+
+def random_state(coordinates: Sequence[Coordinate], rng: np.random.Generator) -> Floats:
+    """(coordinates,) each at rest, at its upper limit, or anywhere between its limits."""
+    lower, upper, rest = (np.array([getattr(c, name) for c in coordinates]) for name in ("lower", "upper", "rest"))
+    return np.asarray(np.choose(rng.choice(3, len(lower), p=[0.15, 0.15, 0.7]), [rest, upper, rng.uniform(lower, upper)]))
 
 
 @dataclass(frozen=True)
 class Assembly:
-    """The surface of a mechanism in the state where every coordinate is 0."""
+    """The surface of an object, in the state in which all its links' poses are identities."""
 
     surface: Surface
     face_link: NDArray[np.int64]

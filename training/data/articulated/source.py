@@ -7,7 +7,7 @@ from functools import partial
 
 import numpy as np
 
-from training.data.articulated.mechanism import Assembly, Mechanism
+from training.data.articulated.mechanism import Assembly, Kinematics, Mechanism
 from training.data.framing import framed
 from training.data.pool import Pool
 from training.pairs import Pair
@@ -19,10 +19,10 @@ Builder = Callable[[np.random.Generator], Mechanism]
 class ArticulatedObject:
     """A mechanism with its surface."""
 
-    def __init__(self, mechanism: Mechanism, seed: Sequence[int]) -> None:
+    def __init__(self, mechanism: Kinematics, assembly: Assembly, seed: Sequence[int]) -> None:
         """`seed` says which points of the surface are looked at."""
         self.mechanism = mechanism
-        self.assembly = Assembly.of(mechanism)
+        self.assembly = assembly
         self._points = SurfacePoints(self.assembly.surface, seed)
 
     def vertices(self, values: Floats) -> Floats:
@@ -73,10 +73,11 @@ class ArticulatedSource:
 def build_object(builder: Builder, key: Sequence[int], instance: int) -> ArticulatedObject:
     """The object with this number: always the same for the same key."""
     seed = (*key, instance)
-    return ArticulatedObject(builder(np.random.default_rng(seed)), seed)
+    mechanism = builder(np.random.default_rng(seed))
+    return ArticulatedObject(mechanism, Assembly.of(mechanism), seed)
 
 
-def _next_values(mechanism: Mechanism, values: Floats, rng: np.random.Generator) -> Floats:
+def _next_values(mechanism: Kinematics, values: Floats, rng: np.random.Generator) -> Floats:
     """Another state: all coordinates move, or, every other time, only a random one or two of them."""
     drawn = mechanism.random_values(rng)
     if len(values) > 2 and rng.random() < 0.5:
