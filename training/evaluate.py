@@ -70,7 +70,9 @@ def signals(sets: dict[str, SetResult], method: Neurok) -> dict[str, float | Non
         for given in result.objects:
             mine = [o for o in of_method(result.outcomes, method.name) if o.object == given.name and o.objective == "vertex"]
             bad.append(float(np.mean([o.errors.vertex_rmse for o in mine])) > BAD)
-            for name, value in _signals_or_infinite(method, given).items():
+            of_object = _signals_or_infinite(method, given)
+            of_object["mahalanobis_reached"] = float(np.mean([o.distance for o in mine])) if not mine[0].failure else float("inf")
+            for name, value in of_object.items():
                 found.setdefault(name, []).append(value)
     return {name: area_under_curve(values, bad) for name, values in found.items()}
 
@@ -131,13 +133,15 @@ def main(
     sets = gather((third_party, instances, categories, scanned), poses, console)
     measure(sets, methods, iterations, console)
     everything = [given for result in sets.values() for given in result.objects]
+    encode_ms, prepare_ms = _costs(learned, everything[:_TIMED])
     facts = Facts(
         command=shlex.join(["python", "-m", "training.evaluate", *sys.argv[1:]]),
         commit=_commit(),
         iterations=iterations,
         size=size,
         poses=poses,
-        encode_ms_cpu=_encode_ms(learned, everything[:_TIMED]) if learned else None,
+        encode_ms_cpu=encode_ms,
+        prepare_ms_cpu=prepare_ms,
         checkpoint_mb=Path(checkpoint).stat().st_size / 1e6 if learned else None,
         signals=signals(sets, learned) if learned else {},
     )
@@ -160,15 +164,20 @@ def _learned(model: NeurokModel | None, size: int, without_reduction: bool) -> t
     return Neurok(model, size), others
 
 
-def _encode_ms(method: Neurok, objects: list[EvaluationObject]) -> float | None:
-    """Median over the objects that can be encoded."""
+def _costs(method: Neurok | None, objects: list[EvaluationObject]) -> tuple[float, float] | tuple[None, None]:
+    """Milliseconds to encode, and to encode and reduce: medians over the objects that can be encoded."""
+    if method is None:
+        return None, None
     found = []
     for given in objects:
         try:
-            found.append(method.encode_ms(given))
+            found.append(method.cost_ms(given))
         except FAILURES:
             continue
-    return float(np.median(found)) if found else None
+    if not found:
+        return None, None
+    encode, prepare = np.median(found, axis=0)
+    return float(encode), float(prepare)
 
 
 def _commit() -> str:

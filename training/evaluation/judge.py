@@ -33,6 +33,8 @@ class Outcome:
     """Why the rest pose counts instead; empty where all went well."""
     found: Floats
     """(n, 3) the vertices."""
+    distance: float
+    """Of the state from the rest state; zero where the method failed."""
 
 
 def judge(
@@ -56,23 +58,25 @@ def _on_object(given: EvaluationObject, method: Method, iterations: int) -> Iter
         failure = f"{type(error).__name__}: {error}"
     for pose, target in enumerate(given.targets):
         for objective in OBJECTIVES:
-            dim, found, reason = 0, given.vertices, failure
+            found, distance, reason = given.vertices, 0.0, failure
             if space is not None:
-                dim, found, reason = _reach(given, space, target, objective, iterations)
-            yield Outcome(method.name, given.name, pose, objective, dim, errors(given, found, target), reason, found)
+                found, distance, reason = _reach(given, space, target, objective, iterations)
+            dim = space.dim if space is not None and not reason else 0
+            yield Outcome(method.name, given.name, pose, objective, dim, errors(given, found, target), reason, found, distance)
 
 
 def _reach(
     given: EvaluationObject, space: StateSpace, target: Floats, objective: Objective, iterations: int
-) -> tuple[int, Floats, str]:
-    """How many coordinates were used, the shape found, and why it is the rest pose, where it is because something failed."""
+) -> tuple[Floats, float, str]:
+    """The shape found, how far its state is from rest, and why it is the rest pose, where it is because something failed."""
     try:
-        found = decode(given, space, solve(given, space, target, objective, iterations))
+        state = solve(given, space, target, objective, iterations)
+        found = decode(given, space, state)
     except FAILURES as error:
-        return 0, given.vertices, f"{type(error).__name__}: {error}"
+        return given.vertices, 0.0, f"{type(error).__name__}: {error}"
     if not is_usable(found):
-        return 0, given.vertices, "the shape is not finite"
-    return space.dim, found, ""
+        return given.vertices, 0.0, "the shape is not finite"
+    return found, float((state - space.rest).norm()), ""
 
 
 def summary(outcomes: Sequence[Outcome]) -> dict[str, Any]:

@@ -36,6 +36,8 @@ class Facts:
     size: int
     poses: int
     encode_ms_cpu: float | None
+    prepare_ms_cpu: float | None
+    """Encoding and reduction."""
     checkpoint_mb: float | None
     signals: dict[str, float | None]
     """AUROC of each signal for "error above 0.1"; empty without a trained model."""
@@ -60,6 +62,7 @@ def figures(
         **found,
         "out_of_distribution_auroc": facts.signals,
         "encode_ms_cpu": facts.encode_ms_cpu,
+        "prepare_ms_cpu": facts.prepare_ms_cpu,
         "checkpoint_mb": facts.checkpoint_mb,
         "iterations": facts.iterations,
         "coordinates": facts.size,
@@ -81,7 +84,7 @@ def markdown(
         "object (oracles). A failed object counts with the rest pose's error.",
     ]
     if facts.encode_ms_cpu is not None:
-        lines += ["", f"Encoding an object: {facts.encode_ms_cpu:.0f} ms on this CPU; checkpoint {facts.checkpoint_mb:.1f} MB."]
+        lines += ["", _costs(facts)]
     if facts.signals:
         lines += ["", "| signal | AUROC for vertex error above 0.1 |", "|---|---|"]
         lines += [f"| {name} | {_number(value)} |" for name, value in facts.signals.items()]
@@ -123,6 +126,11 @@ def _categories(result: SetResult, methods: Sequence[str]) -> list[str]:
 def _failures(result: SetResult, methods: Sequence[str]) -> list[str]:
     found = {(o.method, o.object): o.failure for o in result.outcomes if o.failure and o.method in methods}
     return ["", *(f"- failed: {method} on {name}: {reason}" for (method, name), reason in found.items())] if found else []
+
+
+def _costs(facts: Facts) -> str:
+    encode = f"Encoding an object takes {facts.encode_ms_cpu:.0f} ms on one thread of this CPU"
+    return f"{encode}, {facts.prepare_ms_cpu:.0f} ms with the reduction; the checkpoint has {facts.checkpoint_mb:.1f} MB."
 
 
 def _number(value: float | None) -> str:

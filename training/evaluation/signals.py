@@ -17,7 +17,8 @@ BAD = 0.1
 
 
 def object_signals(space: NeurokStates) -> dict[str, float]:
-    """What can be known of an encoded object before it moves.
+    """What can be known of an encoded object before it moves. (The evaluation adds `mahalanobis_reached`: the mean distance |q|
+    from rest of the states that reach its target poses, in the prior's standard deviations.)
 
     - `mahalanobis`: distance of the encoded rest state from the prior N(mu_cond, 1), |z_rest - mu_cond|;
     - `residual`: how far the network, asked for no deformation, moves the samples, root mean square;
