@@ -22,7 +22,7 @@ from neurok_ros.kinematics.neurok.checkpoint import load_model
 from neurok_ros.kinematics.neurok.model import NeurokModel
 from training.evaluation.inverse_kinematics import ITERATIONS
 from training.evaluation.judge import FAILURES, judge, of_method
-from training.evaluation.methods import ElasticModes, Method, baselines
+from training.evaluation.methods import ElasticModes, Method, RestPose, baselines
 from training.evaluation.neurok import Neurok, NeurokStates
 from training.evaluation.objects import EvaluationObject, held_out_objects
 from training.evaluation.pictures import bars, found_poses, save, save_poses, strip
@@ -31,6 +31,8 @@ from training.evaluation.scanned import scanned_objects
 from training.evaluation.signals import BAD, area_under_curve, object_signals
 from training.evaluation.third_party import third_party_objects
 
+_SHOWN = 24
+"""Objects of a set in its picture."""
 _TIMED = 10
 """Objects whose encoding is timed."""
 
@@ -38,14 +40,14 @@ _TIMED = 10
 def gather(counts: tuple[int, int, int, int], poses: int, console: Console) -> dict[str, SetResult]:
     """The four sets; without third-party packages, held-out instances are scanned instead."""
     others, missing = third_party_objects(counts[0], poses)
-    instances = held_out_objects("held_out_instances", counts[1], poses) if counts[1] else []
-    categories = held_out_objects("held_out_categories", counts[2], poses) if counts[2] else []
+    instances, unseen = held_out_objects("held_out_instances", counts[1], poses)
+    categories, unseen_kinds = held_out_objects("held_out_categories", counts[2], poses)
     with console.status("scanning") as status:
         scanned, failed = scanned_objects((others or instances)[: counts[3]], lambda name: status.update(name))
     return {
         "third_party": SetResult(others, [], missing),
-        "held_out_instances": SetResult(instances, []),
-        "held_out_categories": SetResult(categories, []),
+        "held_out_instances": SetResult(instances, [], unseen),
+        "held_out_categories": SetResult(categories, [], unseen_kinds),
         "scanned": SetResult(scanned, [], failed),
     }
 
@@ -93,12 +95,13 @@ def draw_pictures(sets: dict[str, SetResult], methods: list[str], shown: Method,
     for name, result in sets.items():
         if result.objects:
             names.append(f"poses_{name}.png")
-            save_poses(found_poses(result.objects[:24], result.outcomes, methods), methods, 110, out / names[-1])
+            moving = [method for method in methods if method != RestPose.name]
+            save_poses(found_poses(result.objects[:_SHOWN], result.outcomes, moving), moving, 110, out / names[-1])
     candidates = [o for name in ("held_out_instances", "held_out_categories", "third_party") for o in sets[name].objects]
     tiles = []
     for given in candidates[:: max(1, len(candidates) // max(1, strips))][:strips]:
         try:
-            tiles += strip(given, shown.fit(given), 1.0 if isinstance(shown, Neurok) else None)
+            tiles += strip(given, shown.fit(given))
         except FAILURES:
             continue
     if tiles:

@@ -17,6 +17,9 @@ from torch import Tensor
 from neurok_ros.kinematics.neurok.checkpoint import save_model
 from neurok_ros.kinematics.neurok.config import ModelConfig
 from neurok_ros.kinematics.neurok.model import NeurokModel
+from training.data.deformed.source import soft_sources
+from training.data.rigid.source import rigid_sources
+from training.data.simulated.sequences import MeshSequence, SequenceSource
 from training.evaluate import main
 from training.evaluation.inverse_kinematics import OBJECTIVES, decode, errors, solve
 from training.evaluation.judge import judge, summary
@@ -33,10 +36,11 @@ from training.evaluation.methods import (
     kabsch,
 )
 from training.evaluation.neurok import Neurok, NeurokStates, local_rotations
-from training.evaluation.objects import EvaluationObject, Floats, MaterialPoints, held_out_objects, unit_object
+from training.evaluation.objects import OWN_FRAMES, EvaluationObject, Floats, MaterialPoints, held_out_objects, posed, unit_object
 from training.evaluation.scanned import simulated_scan
 from training.evaluation.signals import object_signals
 from training.evaluation.third_party import third_party_objects
+from training.pairs import PairSource
 
 
 def door(angles: list[float]) -> EvaluationObject:
@@ -191,12 +195,35 @@ def test_what_fails_counts_as_the_rest_pose_and_is_named(swinging: EvaluationObj
 
 
 def test_the_sets_are_the_same_every_time() -> None:
-    first, again = (held_out_objects("held_out_categories", 3, 1) for _ in range(2))
+    (first, missing), (again, _) = (held_out_objects("held_out_categories", 3, 1) for _ in range(2))
+    assert missing == []
     assert [o.name for o in first] == [o.name for o in again]
     assert len({o.category for o in first}) == 3
     for a, b in zip(first, again, strict=True):
         np.testing.assert_array_equal(a.targets, b.targets)
         assert np.linalg.norm(a.targets[0] - a.vertices, axis=1).max() > 0.05
+
+
+@pytest.mark.parametrize("source", [*rigid_sources(True)[1:2], *soft_sources(True)[:1]], ids=lambda source: source.name)
+def test_every_kind_of_source_gives_objects_with_poses(source: PairSource) -> None:
+    given = posed(source, 0, 2)
+    assert given.targets.shape == (2, *given.vertices.shape)
+    assert len(given.frames) == OWN_FRAMES
+    assert np.isfinite(given.targets).all()
+
+
+def test_a_simulated_body_that_flies_keeps_its_shape_alone(tmp_path: Path) -> None:
+    """A cube that tumbles and swells: what is left of the motion is the swelling."""
+    cube = trimesh.creation.box((1, 1, 1)).subdivide()
+    turns = [Rotation.from_rotvec([0.3 * i, 0.1, 0]).as_matrix() for i in range(6)]
+    frames = np.stack([(1 + 0.1 * i) * cube.vertices @ turn.T + [i, 0, 0] for i, turn in enumerate(turns)])
+    path = tmp_path / "cube_000009.npz"
+    MeshSequence(frames, np.asarray(cube.faces), fixed=False).save(path)
+    given = posed(SequenceSource("simulated/cube", [path], True), 0, 3)
+    for target in given.targets:
+        stretch = np.linalg.norm(target, axis=1) / np.linalg.norm(given.vertices, axis=1)
+        assert np.ptp(stretch) < 0.05  # the centre is a mean of random points of the surface
+        assert stretch.mean() > 1.05
 
 
 def test_third_party_objects_are_read_or_missed_by_name() -> None:

@@ -6,7 +6,7 @@ import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,9 +16,13 @@ from training.data import sources
 from training.data.articulated.source import ArticulatedSource
 from training.data.deformed.source import SoftSource
 from training.data.framing import without_rigid_motion
+from training.data.rigid.source import RigidSource
+from training.data.simulated.sequences import SequenceSource
+from training.pairs import PairSource
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+KnownSource = ArticulatedSource | SoftSource | RigidSource | SequenceSource
 HeldOutName = Literal["held_out_instances", "held_out_categories"]
 
 SURFACE_POINTS = 8192
@@ -121,24 +125,31 @@ def unit_object(name: str, vertices: Floats, faces: Ints, targets: Floats, frame
     )
 
 
-def held_out_objects(split: HeldOutName, count: int, poses: int) -> list[EvaluationObject]:
-    """About `count` objects of a split, as evenly from its sources as can be, in `poses` poses each.
+def held_out_objects(split: HeldOutName, count: int, poses: int) -> tuple[list[EvaluationObject], list[str]]:
+    """About `count` objects of a split, as evenly from its sources as can be, in `poses` poses each; and the sources that no
+    objects can be taken from, in words.
 
     With fewer objects than sources, sources are left out evenly over the list.
     """
     found = [source for _, source in sources(split)]
-    chosen = [found[i * len(found) // count] for i in range(count)] if count < len(found) else found
-    each = max(1, round(count / len(chosen)))
-    return [posed(source, number, poses) for source in chosen for number in range(each)]
+    known = [source for source in found if isinstance(source, get_args(KnownSource))]
+    missing = [f"{source.name}: its motion is known at sampled points only" for source in found if source not in known]
+    chosen = [known[i * len(known) // count] for i in range(count)] if count < len(known) else known
+    each = max(1, round(count / max(1, len(chosen))))
+    return [posed(source, number, poses) for source in chosen for number in range(each)], missing
 
 
-def posed(source: object, number: int, poses: int) -> EvaluationObject:
-    """One fixed object of a source of training data."""
+def posed(source: PairSource, number: int, poses: int) -> EvaluationObject:
+    """One fixed object of a source of training data, in `poses` poses."""
     if isinstance(source, ArticulatedSource):
         return articulated(source, number, poses)
     if isinstance(source, SoftSource):
         return soft(source, number, poses)
-    raise TypeError(f"there is no evaluation of {type(source).__name__}")
+    if isinstance(source, RigidSource):
+        return rigid(source, number, poses)
+    if isinstance(source, SequenceSource):
+        return sequence(source, number, poses)
+    raise TypeError(f"{source.name} has no fixed objects")
 
 
 def articulated(source: ArticulatedSource, number: int, poses: int) -> EvaluationObject:
@@ -162,6 +173,30 @@ def soft(source: SoftSource, number: int, poses: int) -> EvaluationObject:
 
     moved = moved_poses(rest, pose, poses + OWN_FRAMES)
     return unit_object(f"{source.name}/{number}", rest, made.surface.faces, moved[:poses], moved[poses:])
+
+
+def rigid(source: RigidSource, number: int, poses: int) -> EvaluationObject:
+    """Separate bodies, as built and moved about."""
+    made = source.fixed_object(number)
+    rng = _generator(source.name, number)
+    surface = made.assembly.surface
+    moved = moved_poses(surface.vertices, lambda: made.vertices(made.poses(rng)), poses + OWN_FRAMES)
+    return unit_object(f"{source.name}/{number}", surface.vertices, surface.faces, moved[:poses], moved[poses:])
+
+
+def sequence(source: SequenceSource, number: int, poses: int) -> EvaluationObject:
+    """A simulated body, in its first frame and in others, without the motion of the whole where it is free."""
+    made = source.fixed_object(number).sequence
+    rng = _generator(source.name, number)
+    rest, others = made.vertices[0], made.vertices[1:]
+    turns = np.tile(np.eye(3), (len(rest), 1, 1))
+
+    def pose() -> Floats:
+        moved = others[rng.integers(len(others))]
+        return moved if made.fixed else without_rigid_motion(rest, moved, turns)[0]
+
+    moved = moved_poses(rest, pose, poses + OWN_FRAMES)
+    return unit_object(f"{source.name}/{number}", rest, made.faces, moved[:poses], moved[poses:])
 
 
 def moved_poses(rest: Floats, draw: Callable[[], Floats], count: int) -> Floats:

@@ -22,24 +22,19 @@ _HEADER = 32
 """Pixels above the columns of poses."""
 COORDINATES = 4
 """How many of the first coordinates a strip shows."""
-STEPS = (-2.0, -1.0, 1.0, 2.0)
-"""Values of a coordinate in a strip, in units of the prior's standard deviation."""
+STEPS = (-2.0, -1.0, 0.0, 1.0, 2.0)
+"""Of a coordinate in a strip; one step is as long as moves some vertex by `_STEP`."""
+_STEP = 0.15
 
 
-def strip(given: EvaluationObject, space: StateSpace, unit: float | None = None) -> list[Tile]:
-    """An object's states along each of its first coordinates, one tile a coordinate, the rest state in the middle.
-
-    Args:
-        given: the object.
-        space: its states.
-        unit: of a coordinate; None where one is not the prior's standard deviation, and each is scaled to move some vertex by
-            0.15 of the object.
-    """
+def strip(given: EvaluationObject, space: StateSpace) -> list[Tile]:
+    """An object's states along each of its first coordinates, one tile a coordinate, the rest state in the middle; the label
+    says how long a step is, in units of the coordinate (for NeuROK: of the prior's standard deviation)."""
     tiles = []
     for i in range(min(COORDINATES, space.dim)):
-        step = unit if unit is not None else _scaled(given, space, i)
-        shapes = [_state(given, space, i, step * value) for value in (*STEPS[:2], 0.0, *STEPS[2:])]
-        tiles.append(Tile(f"{given.name}  q{i + 1}", [_shape(given, vertices) for vertices in shapes]))
+        step = _step(given, space, i)
+        shapes = [_shape(given, _state(given, space, i, step * value)) for value in STEPS]
+        tiles.append(Tile(f"{given.name}  q{i + 1}, steps of {step:.2g}", shapes))
     return tiles
 
 
@@ -103,9 +98,10 @@ def _state(given: EvaluationObject, space: StateSpace, coordinate: int, value: f
     return vertices if is_usable(vertices) else given.vertices
 
 
-def _scaled(given: EvaluationObject, space: StateSpace, coordinate: int) -> float:
-    moved = np.linalg.norm(_state(given, space, coordinate, 1e-3) - given.vertices, axis=1).max()
-    return float(0.15e-3 / max(moved, 1e-9))
+def _step(given: EvaluationObject, space: StateSpace, coordinate: int) -> float:
+    small = 1e-3
+    moved = np.linalg.norm(_state(given, space, coordinate, small) - given.vertices, axis=1).max()
+    return float(_STEP * small / max(moved, 1e-9))
 
 
 def _shape(given: EvaluationObject, vertices: Floats) -> Shape:

@@ -1,6 +1,6 @@
 """Articulated objects of other people's robot environments, read from installed packages and never copied.
 
-They are for judging only: `metaworld` (MIT licence) and `gymnasium-robotics` (MIT licence).
+They are for judging only: `metaworld` and `gymnasium-robotics` (MIT licence, with meshes under the licences in their folders).
 """
 
 from __future__ import annotations
