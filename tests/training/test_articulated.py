@@ -31,6 +31,10 @@ def test_bodies_are_whole_and_attached_at_rest(category: str) -> None:
             assert len(body.decompose()) == 1, f"{category} {number}: link {own} is in pieces"
             nearest = min(body.min_gap(other, 0.1 * size) for i, other in enumerate(bodies) if i != own)
             assert nearest < 0.05 * size, f"{category} {number}: link {own} floats"
+            for other in range(own):
+                shared = (body ^ bodies[other]).volume() / min(body.volume(), bodies[other].volume())
+                # A door's spindle runs through its leaf, a pin through its knuckle: a sixth at most; nothing else overlaps.
+                assert shared < 0.2, f"{category} {number}: links {other} and {own} overlap"
 
 
 @pytest.mark.parametrize("category", CATEGORIES)

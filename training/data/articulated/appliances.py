@@ -38,7 +38,7 @@ def oven(rng: np.random.Generator) -> Mechanism:
         m, rng, base, (depth + _GAP, 0, low + _GAP), (depth + panel, width, top - _GAP), "bottom", float(rng.uniform(1.2, 1.65))
     )
     if low > 0.1:
-        drawer(m, rng, base, (depth + _GAP, 0, 0.01), (depth + panel, width, low - _GAP), depth * 0.8)
+        drawer(m, rng, base, (depth + _GAP, 0, 0.01), (depth + panel, width, low - _GAP), depth * 0.8, margin=wall)
     knobs = int(rng.integers(1, 7))
     radius = min(0.028, 0.35 * (height - top))
     for y in np.linspace(0.12, 0.88, knobs) if knobs > 1 else [0.5]:
@@ -75,7 +75,7 @@ def fridge(rng: np.random.Generator) -> Mechanism:
     for number, (y0, y1, z0, z1) in enumerate(cells):
         low, high = (depth + _GAP, y0 + 0.002, z0 + 0.003), (depth + panel, y1 - 0.002, z1 - 0.003)
         if y1 - y0 == width and layout != "single" and z0 == 0 and hollow and (layout == "french" or rng.random() < 0.3):
-            drawer(m, rng, base, low, high, depth * 0.75)
+            drawer(m, rng, base, low, high, depth * 0.75, margin=wall / 2)
         elif y1 - y0 < width:
             swing_door(m, rng, base, low, high, "left" if number == 0 else "right")
         else:

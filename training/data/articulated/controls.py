@@ -157,20 +157,19 @@ def button_box(rng: np.random.Generator) -> Mechanism:
     """A box with one large button or several small ones, on top or on its face."""
     m = Mechanism()
     size = rng.uniform(0.08, 0.2, 3)
-    base = m.base(rounded((0, 0, 0), size, 0.15 * float(size.min())))
     out_axis = int(rng.integers(0, 3))
     out = np.eye(3)[out_axis]
-    at = out * size[out_axis] / 2
     others = [i for i in range(3) if i != out_axis]
     count = int(rng.integers(1, 4)) if rng.random() < 0.5 else 1
     room = float(size[others[0]]) / count
     radius = 0.5 * min(room, float(size[others[1]])) * rng.uniform(0.4, 0.75)
-    for i in range(count):
-        where = at + np.eye(3)[others[0]] * room * (i - (count - 1) / 2)
-        if count == 1 and rng.random() < 0.5:
-            collar = placed(rod((0, 0, -0.01), (0, 0, radius * 0.3), radius * 1.4), frame(where, out))
-            collar -= placed(rod((0, 0, -1), (0, 0, 1), radius * 1.05), frame(where, out))
-            m.fix(base, [collar])
+    places = [out * size[out_axis] / 2 + np.eye(3)[others[0]] * room * (i - (count - 1) / 2) for i in range(count)]
+    shapes = [rounded((0, 0, 0), size, 0.15 * float(size.min()))]
+    if count == 1 and rng.random() < 0.5:
+        collar = rod((0, 0, -0.01), (0, 0, radius * 0.3), radius * 1.4) - rod((0, 0, -1), (0, 0, 1), radius * 1.3)
+        shapes.append(placed(collar, frame(places[0], out)))
+    base = m.base(*shapes)
+    for where in places:
         push_button(m, rng, base, where, out, radius, travel=float(radius * rng.uniform(0.4, 1.0)))
     return m
 

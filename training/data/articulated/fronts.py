@@ -124,12 +124,30 @@ def door_panel(rng: np.random.Generator, low: Vector, high: Vector) -> Manifold:
 
 
 def drawer(
-    m: Mechanism, rng: np.random.Generator, parent: int, low: Vector, high: Vector, depth: float, hollow: bool = True
+    m: Mechanism,
+    rng: np.random.Generator,
+    parent: int,
+    low: Vector,
+    high: Vector,
+    depth: float,
+    hollow: bool = True,
+    margin: float = 0.0,
 ) -> int:
-    """A drawer with the given front panel that slides towards +x out of its case; `depth` behind the panel; returns the link."""
+    """A drawer that slides towards +x out of its case; returns the link.
+
+    Args:
+        m: gets the drawer.
+        rng: chooses handle, travel and the height of the sides.
+        parent: the case.
+        low: corner of the front panel.
+        high: its opposite corner.
+        depth: of the box behind the panel.
+        hollow: a box, or a block.
+        margin: how far the panel covers the case's walls on each side.
+    """
     (x0, y0, z0), (x1, y1, z1) = np.minimum(low, high), np.maximum(low, high)
     width, height = y1 - y0, z1 - z0
-    side = 0.04 * min(width, height) + 0.002
+    side = margin + 0.04 * min(width, height) + 0.002
     back, top = (x0 - depth, y0 + side, z0 + side), z1 - height * rng.uniform(0.1, 0.4)
     front = (x0 + 0.3 * (x1 - x0), y1 - side, top)
     body = tray(back, front, min(0.012, 0.08 * min(width, height))) if hollow else between(back, front)

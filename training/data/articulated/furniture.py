@@ -58,11 +58,12 @@ def _case(rng: np.random.Generator, depth: float, width: float, height: float, k
             z = (z0 + z1) / 2
             shapes.append(between((wall / 2, y0 - 0.002, z - 0.006), (depth * 0.85, y1 + 0.002, z + 0.006)))
     base = m.base(*shapes)
-    front = depth if inset else depth + panel + gap
     back = 0.25 * depth + wall if hollow else 0.3 * depth
     for cell, what in zip(cells, kinds, strict=True):
-        rect = inset_by(cell, wall / 2 + gap if inset else gap)
-        _fill(m, rng, base, rect, what, front, panel, front - panel - back)
+        within = inset or what == "sliding"
+        rect = inset_by(cell, wall / 2 + gap if within else gap)
+        face = depth if within else depth + panel + gap
+        _fill(m, rng, base, rect, what, face, panel, face - panel - back, 0.0 if within else wall / 2)
     return m
 
 
@@ -75,12 +76,20 @@ def _cell_kind(rng: np.random.Generator, cell: Rect) -> str:
 
 
 def _fill(
-    m: Mechanism, rng: np.random.Generator, base: int, rect: Rect, what: str, front: float, panel: float, depth: float
+    m: Mechanism,
+    rng: np.random.Generator,
+    base: int,
+    rect: Rect,
+    what: str,
+    front: float,
+    panel: float,
+    depth: float,
+    margin: float,
 ) -> None:
-    """Put a moving front of some kind into one cell; its face lies at x = front."""
+    """Put a moving front of some kind into one cell; its face lies at x = front and covers the case's walls by `margin`."""
     y0, y1, z0, z1 = rect
     if what == "drawer":
-        drawer(m, rng, base, (front - panel, y0, z0), (front, y1, z1), depth, hollow=rng.random() < 0.7)
+        drawer(m, rng, base, (front - panel, y0, z0), (front, y1, z1), depth, rng.random() < 0.7, margin)
     elif what == "flap":
         swing_door(m, rng, base, (front - panel, y0, z0), (front, y1, z1), "top" if rng.random() < 0.5 else "bottom")
     elif what == "door" and (y1 - y0 > 0.9 * (z1 - z0) or y1 - y0 > 0.8) and rng.random() < 0.8:

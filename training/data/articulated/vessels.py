@@ -207,9 +207,7 @@ def drum_lid_jar(rng: np.random.Generator) -> Mechanism:
     m.hinge(base, [lid], (-radius, 0, top), (0, -1, 0), m.coordinate(0.0, float(rng.uniform(1.4, 2.4))))
     x, z = radius + 0.005, 0.82 * height
     clip = bow((x, 0, z), (x, -0.018, z), (1, 0, 0), 180.0, 0.0022)
-    m.hinge(
-        base, [clip, rod((x, -0.022, z), (x, 0.022, z), 0.003, segments=10)], (x, 0, z), (0, 1, 0), m.coordinate(-0.2, 1.9, 0.0)
-    )
+    m.hinge(base, [clip, rod((x, -0.022, z), (x, 0.022, z), 0.003, segments=10)], (x, 0, z), (0, 1, 0), m.coordinate(0.0, 1.9))
     return m
 
 
