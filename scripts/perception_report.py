@@ -177,7 +177,7 @@ def measure_synthetic(worker: ReconstructionWorker) -> list[dict[str, Any]]:
     sys.path.insert(0, str(ROOT))
     import trimesh
 
-    from tests.reconstruction.scenes import box, chamfer, cylinder, render, sphere
+    from tests.reconstruction.synthetic_scans import box, chamfer, cylinder, render, sphere
 
     turned = trimesh.transformations.rotation_matrix(0.4, (0, 0, 1))
     bodies = {

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from meshes import box, mesh_of
 from scipy.spatial.transform import Rotation
 
 from neurok_ros.dynamics.tools import ToolKind, ToolPath, ToolShape
@@ -17,8 +18,6 @@ from neurok_ros.prediction.predict import BASE_LAYER
 from neurok_ros.prediction.suggested_push import suggest_push
 from neurok_ros.prediction.types import Fixation, PhysicalProperties, PredictedMotion, PredictionOptions, Push
 from neurok_ros.reconstruction.types import ReconstructedMesh
-
-from .conftest import box, mesh_of
 
 FOAM = PhysicalProperties(density=60.0, youngs_modulus=2.0e4)
 WOOD = PhysicalProperties(density=600.0, youngs_modulus=1.0e10, friction=0.4)

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from synthetic_scans import Body, Floats, box, cylinder, render, sphere
 
 from neurok_ros.errors import ErrorCode, NeurokError
 from neurok_ros.reconstruction.scan_files import read_scan
 from neurok_ros.reconstruction.segmentation import segment, select
 from neurok_ros.reconstruction.types import ObjectSelection, Scan, SegmentationOptions, SegmentedObject
-from tests.reconstruction.scenes import Body, Floats, box, cylinder, render, sphere
 
 OPTIONS = SegmentationOptions()
 

@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 import trimesh
 from scipy.spatial import cKDTree
+from synthetic_scans import Body, box, chamfer, cylinder, render, sphere
 
 from neurok_ros.errors import ErrorCode, NeurokError
 from neurok_ros.reconstruction import (
@@ -29,7 +30,6 @@ from neurok_ros.reconstruction import (
     merge_scans,
     read_scan,
 )
-from tests.reconstruction.scenes import Body, box, chamfer, cylinder, render, sphere
 
 SEGMENTATION = SegmentationOptions()
 

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import importlib.util
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent))
-
 HAS_ROS = importlib.util.find_spec("neurok_ros.action") is not None
 if HAS_ROS:
     from harness import Client, NodeProcess
-    from scene import camera_pose
+    from scene import world_arguments
 
 if TYPE_CHECKING:
     from harness import Client, NodeProcess
@@ -26,21 +23,6 @@ def pytest_ignore_collect(collection_path: Path) -> bool | None:
     if HAS_ROS or collection_path.name in ("test_interfaces_are_built.py", "ros"):
         return None
     return True
-
-
-def world_arguments() -> list[str]:
-    """The camera stands still and looks at the box; meshes and pushes are in the world's frame."""
-    pose = ", ".join(f"{value:.9f}" for value in camera_pose())
-    return [
-        "-p",
-        "planning_frame:=world",
-        "-p",
-        f"static_transform:=[{pose}]",
-        "-p",
-        "vertex_budget:=300",
-        "-p",
-        "diagnostics_period_s:=0.1",
-    ]
 
 
 @pytest.fixture(scope="module")

@@ -96,3 +96,18 @@ def goal(horizon: float = 0.5, frame_rate: float = 20.0, **fields: object) -> Pr
     for name, value in fields.items():
         setattr(message, name, value)
     return message
+
+
+def world_arguments() -> list[str]:
+    """The camera stands still and looks at the box; meshes and pushes are in the world's frame."""
+    pose = ", ".join(f"{value:.9f}" for value in camera_pose())
+    return [
+        "-p",
+        "planning_frame:=world",
+        "-p",
+        f"static_transform:=[{pose}]",
+        "-p",
+        "vertex_budget:=300",
+        "-p",
+        "diagnostics_period_s:=0.1",
+    ]

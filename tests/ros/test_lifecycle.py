@@ -10,13 +10,12 @@ from pathlib import Path
 
 import pytest
 from action_msgs.msg import GoalStatus
-from conftest import world_arguments
 from harness import Client, NodeProcess, wait_until
 from lifecycle_msgs.msg import Transition
 from rcl_interfaces.msg import Parameter, ParameterType, ParameterValue
 from rcl_interfaces.srv import DescribeParameters, GetParameters, ListParameters, SetParameters
 from rclpy.qos import QoSProfile, ReliabilityPolicy
-from scene import cloud, goal, render
+from scene import cloud, goal, render, world_arguments
 from sensor_msgs.msg import PointCloud2
 
 from neurok_ros.action import PredictDeformation

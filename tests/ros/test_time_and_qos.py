@@ -6,12 +6,11 @@ from collections.abc import Iterator
 
 import pytest
 from action_msgs.msg import GoalStatus
-from conftest import world_arguments
 from diagnostic_msgs.msg import DiagnosticStatus
 from harness import Client, NodeProcess, wait_until
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 from rosgraph_msgs.msg import Clock
-from scene import cloud, goal
+from scene import cloud, goal, world_arguments
 from sensor_msgs.msg import PointCloud2
 
 from neurok_ros.action import PredictDeformation
