@@ -15,9 +15,6 @@ from neurok_ros.errors import ErrorCode, NeurokError
 from neurok_ros.kinematics.neurok.config import FORMAT, ModelConfig
 from neurok_ros.kinematics.neurok.model import NeurokModel
 
-SHIPPED = Path(__file__).parent / "neurok.safetensors"
-"""The model that comes with the package; docs/model-card.md says what it can do."""
-
 
 def save_model(model: NeurokModel, path: Path, training: dict[str, Any], dtype: torch.dtype = torch.float16) -> None:
     """Write a model so that a reader sees the old file or the new one, never a part.
