@@ -36,7 +36,16 @@ from training.evaluation.methods import (
     kabsch,
 )
 from training.evaluation.neurok import Neurok, NeurokStates, local_rotations
-from training.evaluation.objects import OWN_FRAMES, EvaluationObject, Floats, MaterialPoints, held_out_objects, posed, unit_object
+from training.evaluation.objects import (
+    OWN_FRAMES,
+    EvaluationObject,
+    Floats,
+    MaterialPoints,
+    held_out_objects,
+    posed,
+    refined,
+    unit_object,
+)
 from training.evaluation.scanned import simulated_scan
 from training.evaluation.signals import object_signals
 from training.evaluation.third_party import third_party_objects
@@ -88,6 +97,17 @@ def test_points_of_the_surface_go_where_their_triangles_go(swinging: EvaluationO
         np.testing.assert_allclose(there, points.at(swinging.vertices) @ turn.T + shift, atol=1e-12)
         np.testing.assert_allclose(points.weights.sum(axis=1), 1)
         assert points.weights.min() > -1e-9
+
+
+def test_splitting_long_edges_changes_no_shape() -> None:
+    mesh = trimesh.creation.cylinder(0.3, 2.0, sections=7)
+    vertices, faces = refined(np.stack([mesh.vertices, 2 * mesh.vertices]), np.asarray(mesh.faces), 0.2)
+    fine = trimesh.Trimesh(vertices[0], faces, process=False)
+    assert fine.edges_unique_length.max() <= 0.2
+    assert fine.is_watertight
+    assert fine.volume == pytest.approx(mesh.volume)
+    assert fine.area == pytest.approx(mesh.area)
+    np.testing.assert_allclose(vertices[1], 2 * vertices[0])
 
 
 def test_rest_is_rest_for_every_method(swinging: EvaluationObject, untrained: NeurokModel) -> None:

@@ -29,6 +29,8 @@ SURFACE_POINTS = 8192
 """Material points that the distances are measured on."""
 FITTING_POINTS = 512
 """Material points that inverse kinematics sees."""
+LONGEST_EDGE = 0.2
+"""In units of the object: a large triangle cannot bend, and its corners alone would say where all of it goes."""
 OWN_FRAMES = 48
 """Frames of its own motion that an oracle may learn an object from."""
 _CENTERING_POINTS = 2048
@@ -113,16 +115,52 @@ class MaterialPoints:
 
 
 def unit_object(name: str, vertices: Floats, faces: Ints, targets: Floats, frames: Floats) -> EvaluationObject:
-    """An object from poses in any unit: unused vertices dropped, shifted and scaled as `EvaluationObject` says."""
+    """An object from poses in any unit: unused vertices dropped, shifted and scaled as `EvaluationObject` says, long edges split
+    as they are in no reconstructed mesh."""
     used, own = np.unique(faces, return_inverse=True)
     own = own.reshape(faces.shape).astype(np.int64)
-    rest = vertices[used]
-    points = MaterialPoints.random(rest, own, _CENTERING_POINTS, 0).at(rest)
-    center = points.mean(axis=0)
-    radius = float(np.linalg.norm(rest - center, axis=1).max())
-    return EvaluationObject(
-        name, (rest - center) / radius, own, (targets[:, used] - center) / radius, (frames[:, used] - center) / radius
-    )
+    poses = np.concatenate([vertices[None], targets, frames])[:, used]
+    center = MaterialPoints.random(poses[0], own, _CENTERING_POINTS, 0).at(poses[0]).mean(axis=0)
+    poses = (poses - center) / np.linalg.norm(poses[0] - center, axis=1).max()
+    poses, own = refined(poses, own, LONGEST_EDGE)
+    return EvaluationObject(name, poses[0], own, poses[1 : 1 + len(targets)], poses[1 + len(targets) :])
+
+
+def refined(poses: Floats, faces: Ints, longest: float) -> tuple[Floats, Ints]:
+    """Split the edges that are longer than `longest` at rest, again and again; a closed mesh stays closed.
+
+    Args:
+        poses: (k, n, 3) the vertices in several poses, the first at rest.
+        faces: (m, 3) vertex indices.
+        longest: in the unit of the vertices.
+    """
+    while True:
+        sides = np.sort(faces[:, [0, 1, 1, 2, 2, 0]].reshape(-1, 2), axis=1)
+        edges, edge = np.unique(sides, axis=0, return_inverse=True)
+        split = np.linalg.norm(poses[0, edges[:, 0]] - poses[0, edges[:, 1]], axis=1) > longest
+        if not split.any():
+            return poses, faces
+        middle = np.where(split, poses.shape[1] + np.cumsum(split) - 1, -1)
+        added = poses[:, edges[split]].mean(axis=2)
+        faces = _split_faces(faces, middle[edge.reshape(-1, 3)])
+        poses = np.concatenate([poses, added], axis=1)
+
+
+def _split_faces(faces: Ints, middles: Ints) -> Ints:
+    """Triangles (., 3) in place of triangles (m, 3) whose sides have new vertices (m, 3) in their middles, or -1."""
+    count = (middles >= 0).sum(axis=1)
+    # Turn each triangle so that its split sides come first.
+    first = np.where(count == 1, middles.argmax(axis=1), np.where(count == 2, (middles.argmin(axis=1) + 1) % 3, 0))
+    order = (first[:, None] + np.arange(3)) % 3
+    (a, b, c), (p, q, r) = np.take_along_axis(faces, order, 1).T, np.take_along_axis(middles, order, 1).T
+    none, one, two, three = (count == k for k in range(4))
+    pieces = [
+        (none, (a, b, c)),
+        *((one, corners) for corners in ((a, p, c), (p, b, c))),
+        *((two, corners) for corners in ((p, b, q), (a, p, q), (a, q, c))),
+        *((three, corners) for corners in ((a, p, r), (p, b, q), (r, q, c), (p, q, r))),
+    ]
+    return np.concatenate([np.stack(corners, axis=1)[chosen] for chosen, corners in pieces])
 
 
 def held_out_objects(split: HeldOutName, count: int, poses: int) -> tuple[list[EvaluationObject], list[str]]:
