@@ -26,8 +26,12 @@ def test_samples_are_spread_more_evenly_than_chance() -> None:
     samples = sample_surface(box.vertices, box.faces, 400)
     distance, _ = cKDTree(samples.points).query(samples.points, k=2)
     spacing = np.sqrt(box.area / 400)
-    on_one_face = np.array([np.ptp(samples.normals[[i, j]], axis=0).max() < 1e-9
-                            for i, j in enumerate(cKDTree(samples.points).query(samples.points, k=2)[1][:, 1])])
+    on_one_face = np.array(
+        [
+            np.ptp(samples.normals[[i, j]], axis=0).max() < 1e-9
+            for i, j in enumerate(cKDTree(samples.points).query(samples.points, k=2)[1][:, 1])
+        ]
+    )
     assert distance[on_one_face, 1].min() > 0.6 * spacing
     gap, _ = cKDTree(samples.points).query(trimesh.sample.sample_surface(box, 5000, seed=1)[0])
     assert gap.max() < 1.5 * spacing
