@@ -34,6 +34,7 @@ from training.evaluation.methods import (
     RigidFit,
     StateSpace,
     kabsch,
+    linear_coefficients,
 )
 from training.evaluation.neurok import Neurok, NeurokStates, local_rotations
 from training.evaluation.objects import (
@@ -126,6 +127,14 @@ def test_a_space_that_holds_the_motion_reaches_it(swinging: EvaluationObject, ob
 def test_a_curved_space_of_one_coordinate_reaches_what_a_flat_one_cannot(swinging: EvaluationObject) -> None:
     assert reached(swinging, OwnFramesMlp(1)) < 0.02
     assert reached(swinging, OwnFrames(1)) > 0.02
+
+
+def test_the_optimizer_finds_the_optimum(swinging: EvaluationObject) -> None:
+    """Of a linear space it is known in closed form."""
+    space = ElasticModes(6).fit(swinging)
+    assert isinstance(space, Linear)
+    exact = linear_coefficients(space, swinging.fitting, swinging.targets[1])
+    np.testing.assert_allclose(solve(swinging, space, swinging.targets[1], "vertex", 50), exact, atol=1e-5)
 
 
 def test_the_best_rigid_fit_is_the_best() -> None:
