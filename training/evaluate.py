@@ -9,6 +9,7 @@ import json
 import shlex
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Annotated
 
@@ -60,7 +61,9 @@ def measure(sets: dict[str, SetResult], methods: list[Method], iterations: int, 
         task = progress.add_task("evaluating", total=total)
         for name, result in sets.items():
             progress.update(task, description=name)
+            begin = time.monotonic()
             result.outcomes = judge(result.objects, methods, iterations, lambda: progress.advance(task))
+            console.print(f"{name}: {len(result.objects)} objects in {time.monotonic() - begin:.0f} s")
 
 
 def signals(sets: dict[str, SetResult], method: Neurok) -> dict[str, float | None]:
