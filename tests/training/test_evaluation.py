@@ -33,6 +33,7 @@ from training.evaluation.methods import (
     RestPose,
     RigidFit,
     StateSpace,
+    closed_mesh,
     kabsch,
     linear_coefficients,
 )
@@ -156,6 +157,19 @@ def test_elastic_parts_swing_at_a_joint_before_they_bend(swinging: EvaluationObj
         rigid = swinging.vertices[leaf] @ rotation[0].T + shift[0]
         bent = np.linalg.norm(swinging.vertices[leaf] + 1e-4 * mode[leaf] - rigid, axis=1).max()
         assert bent < 0.05 * 1e-4 * np.linalg.norm(mode, axis=1).max()
+
+
+def test_open_parts_are_closed_for_the_lattice() -> None:
+    """An open tray counts as the box around it, a flat sheet is left out, and what is closed stays as it is."""
+    tray = trimesh.creation.box((1, 1, 1))
+    tray = trimesh.Trimesh(tray.vertices, tray.faces[np.abs(tray.face_normals[:, 2] - 1) > 0.1])
+    ball = trimesh.creation.icosphere(subdivisions=2)
+    ball.apply_translation([3, 0, 0])
+    sheet = trimesh.Trimesh([[0, 0, 2], [1, 0, 2], [0, 1, 2]], [[0, 1, 2]])
+    mixed = trimesh.util.concatenate([tray, ball, sheet])
+    found = trimesh.Trimesh(*closed_mesh(mixed.vertices, np.asarray(mixed.faces)), process=False)
+    assert found.is_watertight
+    assert found.volume == pytest.approx(1 + ball.volume)
 
 
 def test_the_adapter_gives_the_encoder_the_true_rotations() -> None:

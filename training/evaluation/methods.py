@@ -8,7 +8,7 @@ from typing import Protocol
 
 import numpy as np
 import torch
-import trimesh
+from manifold3d import Manifold
 from scipy.spatial import cKDTree
 from scipy.spatial.transform import Rotation
 from torch import Tensor, nn
@@ -286,13 +286,14 @@ def closed_mesh(vertices: Floats, faces: Ints) -> tuple[Floats, Ints]:
     if len(opened) == 0:
         return vertices, faces
     part = connected_parts(opened, len(vertices))[opened[:, 0]]
-    pieces = [trimesh.Trimesh(vertices, closed, process=False)] if len(closed) else []
+    points, triangles = [vertices], [closed]
     for label in np.unique(part):
         own = vertices[np.unique(opened[part == label])]
         if np.linalg.matrix_rank(own - own.mean(axis=0), tol=1e-3) == 3:
-            pieces.append(trimesh.convex.convex_hull(own))
-    whole = trimesh.util.concatenate(pieces)
-    return np.asarray(whole.vertices, np.float64), np.asarray(whole.faces, np.int64)
+            hull = Manifold.hull_points(own).to_mesh64()
+            triangles.append(np.asarray(hull.tri_verts, np.int64) + sum(len(p) for p in points))
+            points.append(np.asarray(hull.vert_properties)[:, :3])
+    return np.concatenate(points), np.concatenate(triangles)
 
 
 def elastic_stiffness(modes: SkinningModes) -> Floats:
