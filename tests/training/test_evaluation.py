@@ -48,7 +48,7 @@ from training.evaluation.objects import (
     refined,
     unit_object,
 )
-from training.evaluation.scanned import simulated_scan
+from training.evaluation.scanned import scanned_objects, simulated_scan
 from training.evaluation.signals import object_signals
 from training.evaluation.third_party import third_party_objects
 from training.pairs import PairSource
@@ -289,6 +289,24 @@ def test_a_camera_sees_the_near_side_and_the_table() -> None:
     assert ((on_ball - [0, 0, 0.15]) @ toward > -0.01).mean() > 0.99
     table = scan.points[np.linalg.norm(scan.points[:, :2], axis=1) > 0.3]
     assert np.median(np.abs(table[:, 2])) < 0.003
+
+
+def test_a_scanned_object_moves_as_the_true_one_or_is_missed_by_name(swinging: EvaluationObject) -> None:
+    """The leaf swings by what it swings; a ball that moves inside a shut box is not seen."""
+    shut = trimesh.util.concatenate([trimesh.creation.box((1, 1, 1)), trimesh.creation.icosphere(subdivisions=1, radius=0.1)])
+    inside = shut.vertices.copy()
+    inside[8:] += [0.2, 0, 0]
+    hidden = unit_object("test/hidden/0", shut.vertices, np.asarray(shut.faces), inside[None], inside[None])
+    (found,), failed = scanned_objects([swinging, hidden], lambda name: None)
+    assert found.name == "scanned/test/door/0"
+    assert failed == ["scanned/test/hidden/0: what moves was not reconstructed"]
+    _, distance, _ = trimesh.proximity.closest_point_naive(
+        trimesh.Trimesh(swinging.vertices, swinging.faces), found.vertices[::20]
+    )  # both are in units of themselves, and the scan closes the gap
+    assert np.median(distance) < 0.1
+    for mine, true in zip(found.targets, swinging.targets, strict=True):
+        swung = np.linalg.norm(mine - found.vertices, axis=1).max()
+        assert swung == pytest.approx(np.linalg.norm(true - swinging.vertices, axis=1).max(), rel=0.2)
 
 
 @pytest.mark.parametrize("trained", [False, True])

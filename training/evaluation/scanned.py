@@ -21,6 +21,8 @@ _BASELINE = 0.075
 _DISTANCE = 0.9
 _GRAZING = 0.15
 _TIMEOUT = 90.0
+_LEAST_MOTION = 0.2
+"""Of the true object's: below that the camera has missed what moves, and the rest pose would count as a success."""
 _TRACKED = 20000
 """Material points whose nearest tells where a point of the reconstructed surface goes."""
 
@@ -29,7 +31,7 @@ def scanned_objects(
     objects: Sequence[EvaluationObject], on_object: Callable[[str], None] = print
 ) -> tuple[list[EvaluationObject], list[str]]:
     """Each object once more, as reconstructed from one side, moving as the nearest points of the true surface do; and those
-    that could not be reconstructed, in words. Reconstruction runs in a process of its own.
+    that could not be reconstructed, or only what does not move of them, in words. Reconstruction runs in a process of its own.
 
     Args:
         objects: standing on the plane below their lowest vertex, z up.
@@ -44,10 +46,20 @@ def scanned_objects(
             name = f"scanned/{given.name}"
             on_object(name)
             try:
-                made.append(_rescanned(worker, given, name))
+                found = _rescanned(worker, given, name)
             except NeurokError as error:
                 failed.append(f"{name}: {error}")
+                continue
+            if _motion(found) < _LEAST_MOTION * _motion(given):
+                failed.append(f"{name}: what moves was not reconstructed")
+            else:
+                made.append(found)
     return made, failed
+
+
+def _motion(given: EvaluationObject) -> float:
+    """How far the farthest vertex goes, on average over the target poses."""
+    return float(np.linalg.norm(given.targets - given.vertices, axis=2).max(axis=1).mean())
 
 
 def _rescanned(worker: ReconstructionWorker, given: EvaluationObject, name: str) -> EvaluationObject:
