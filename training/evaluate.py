@@ -129,6 +129,7 @@ def main(
 ) -> None:
     """Inverse kinematics on fixed sets of objects: figures, tables and pictures."""
     torch.set_num_threads(1)
+    commit = _commit()
     console = Console()
     model = None if checkpoint == "none" else load_model(Path(checkpoint), "cpu")
     learned, ablations = _learned(model, size, without_reduction)
@@ -142,7 +143,7 @@ def main(
     encode_ms, prepare_ms = _costs(learned, everything[:_TIMED])
     facts = Facts(
         command=shlex.join(["python", "-m", "training.evaluate", *sys.argv[1:]]),
-        commit=_commit(),
+        commit=commit,
         iterations=iterations,
         size=size,
         poses=poses,
