@@ -37,9 +37,7 @@ ARGUMENTS = [
         default_value=str(CONFIG / "neurok.yaml"),
         description="YAML file with the node's parameters, below /**: or the node's full name.",
     ),
-    DeclareLaunchArgument(
-        "namespace", default_value="", description="Namespace of the node, its topics, services and action."
-    ),
+    DeclareLaunchArgument("namespace", default_value="", description="Namespace of the node, its topics, services and action."),
     DeclareLaunchArgument(
         "use_sim_time",
         default_value="",

@@ -225,9 +225,7 @@ def test_active_in_its_namespace_with_its_parameters_and_topics(
         subscribed = dict(observer.node.get_subscriber_names_and_types_by_node("neurok", "/robot1/arm"))
         assert subscribed["/camera/points"] == ["sensor_msgs/msg/PointCloud2"]
         services = dict(observer.node.get_service_names_and_types_by_node("neurok", "/robot1/arm"))
-        assert services["/robot1/arm/predict_deformation/_action/send_goal"] == [
-            "neurok_ros/action/PredictDeformation_SendGoal"
-        ]
+        assert services["/robot1/arm/predict_deformation/_action/send_goal"] == ["neurok_ros/action/PredictDeformation_SendGoal"]
     finally:
         observer.close()
     processes.wait_for(lambda: any(name.startswith("rviz2") for name, _ in processes.exit_codes))
