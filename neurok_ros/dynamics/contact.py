@@ -35,13 +35,15 @@ def yield_depth(body: Body) -> float:
     return min(DEPTH_LIMIT, DEPTH_FRACTION * body.length)
 
 
-def contact_resolution(body: Body, tool: ToolShape) -> float:
-    """How coarse the body's contact particles are for a tool: the radius of the largest disc that one of them stands for, over
-    the tool's smallest half-extent. Contact is felt at particles only: from about 0.7 the tool may slip in between them.
+def contact_resolution(areas: Tensor, tool: ToolShape) -> float:
+    """How coarse contact particles are for a tool: the radius of the largest disc that one of them stands for, over the tool's
+    smallest half-extent. Contact is felt at particles only: from about 0.7 the tool may slip in between them.
+
+    Args:
+        areas: (c,) m^2, the surface that each particle stands for; at least one.
+        tool: the tool.
     """
-    if len(body.contact) == 0:
-        return float("inf")
-    return float((body.contact_areas.max() / torch.pi).sqrt()) / min(tool.half_extents)
+    return float((areas.max() / torch.pi).sqrt()) / min(tool.half_extents)
 
 
 def contact_stiffness(body: Body, speed: float, step: float) -> Tensor:

@@ -10,13 +10,14 @@ import torch
 from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
+from neurok_ros.dynamics import contact_resolution
 from neurok_ros.geometry.sampling import SurfaceSamples, sample_surface
 from neurok_ros.kinematics import lattice_particles
 from neurok_ros.prediction.prepare import PreparedObject
-from neurok_ros.prediction.types import Floats, Push
+from neurok_ros.prediction.types import Push
 
 WANTED_COARSENESS = 0.5
-"""Radius of the surface that a sample stands for, over the tool's smallest half-extent."""
+"""See `contact_resolution`."""
 MOST_LOCAL_SAMPLES = 1200
 REACH = 3.0
 """The surface is sampled finely within so many bounding radii of the tool's path."""
@@ -26,25 +27,21 @@ def fit_to_tool(prepared: PreparedObject, push: Push) -> tuple[PreparedObject, f
     """The object with surface samples near the tool's path as fine as the tool needs.
 
     Returns:
-        The object, and how coarse its samples near the path still are: the radius of the largest disc that one stands for, over
-        the tool's smallest half-extent.
+        The object, and how coarse its samples near the path still are (`contact_resolution`).
     """
     near = _faces_near_path(prepared, push)
-    finest = min(push.tool.half_extents)
     if not near.any():
         return prepared, 0.0
     here = near[prepared.surface.faces]
-    coarseness = _coarseness(prepared.surface.areas[here], finest)
-    if here.any() and coarseness <= WANTED_COARSENESS:
-        return prepared, coarseness
-    local = _local_samples(prepared, near, WANTED_COARSENESS * finest)
+    if here.any():
+        coarseness = contact_resolution(torch.from_numpy(prepared.surface.areas[here]), push.tool)
+        if coarseness <= WANTED_COARSENESS:
+            return prepared, coarseness
+    local = _local_samples(prepared, near, WANTED_COARSENESS * min(push.tool.half_extents))
     surface = _joined(prepared.surface, ~here, local)
     particles = lattice_particles(prepared.lattice, torch.from_numpy(surface.points))
-    return replace(prepared, surface=surface, particles=particles), _coarseness(local.areas, finest)
-
-
-def _coarseness(areas: Floats, half_extent: float) -> float:
-    return float(np.sqrt(areas.max(initial=0.0) / np.pi)) / half_extent
+    coarseness = contact_resolution(torch.from_numpy(local.areas), push.tool)
+    return replace(prepared, surface=surface, particles=particles), coarseness
 
 
 def _faces_near_path(prepared: PreparedObject, push: Push) -> NDArray[np.bool_]:
