@@ -12,7 +12,7 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from neurok_ros.errors import NeurokError
+from neurok_ros.errors import ErrorCode, NeurokError
 from neurok_ros.prediction import predict, prepare
 from neurok_ros.prediction.object_file import save_object
 from neurok_ros.prediction.suggested_push import suggest_push
@@ -91,7 +91,7 @@ def write_results(out: Path, mesh: ReconstructedMesh, push: Push, motion: Predic
 def summary(mesh: ReconstructedMesh, motion: PredictedMotion, timings_ms: dict[str, float]) -> dict[str, Any]:
     """The figures of a prediction, ready for JSON."""
     return {
-        "error_code": 13 if motion.flags["diverged"] else 0,
+        "error_code": int(ErrorCode.DIVERGED if motion.flags["diverged"] else ErrorCode.NONE),
         "parameterization": motion.parameterization,
         "parameterization_reason": motion.parameterization_reason,
         "vertices": len(mesh.vertices),

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import array
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from builtin_interfaces.msg import Time
 from geometry_msgs.msg import Pose
 from numpy.typing import NDArray
 from rclpy.serialization import deserialize_message
-from sensor_msgs.msg import PointCloud2, PointField
+from sensor_msgs.msg import PointCloud2
 from shape_msgs.msg import Mesh
 from std_msgs.msg import Header
 
 from neurok_ros.errors import ErrorCode, NeurokError
 from neurok_ros.msg import GripperPush, ObjectMesh, PushWaypoint
-from neurok_ros.nodes.messages import pose_message, tool_message
+from neurok_ros.nodes.messages import pose_message, stamp_message, tool_message
+from neurok_ros.nodes.ros_features import create_cloud
 from neurok_ros.prediction.types import PredictedMotion, Push
 from neurok_ros.reconstruction.scan_files import read_raw_cloud, read_scan
 from neurok_ros.reconstruction.types import ReconstructedMesh, Scan
@@ -38,23 +37,12 @@ def recorded_cloud(path: Path, topic: str | None = None) -> PointCloud2:
 
 def cloud_message(scan: Scan) -> PointCloud2:
     """A scan from one viewpoint, in the frame of a camera that stands there: x y z and, where it has colours, rgb."""
-    fields = [("x", "<f4"), ("y", "<f4"), ("z", "<f4")] + ([("rgb", "<u4")] if scan.colors is not None else [])
-    data = np.zeros(len(scan.points), np.dtype(fields))
-    for axis, name in enumerate("xyz"):
-        data[name] = scan.points[:, axis] - scan.viewpoints[:, axis]
-    if scan.colors is not None:
-        red, green, blue = scan.colors.astype(np.uint32).T
-        data["rgb"] = red << 16 | green << 8 | blue
-    return PointCloud2(
-        header=Header(frame_id=scan.frame or DEFAULT_FRAME, stamp=Time(sec=int(scan.stamp))),
-        height=1,
-        width=len(data),
-        fields=[PointField(name=name, offset=4 * i, datatype=PointField.FLOAT32, count=1) for i, (name, _) in enumerate(fields)],
-        point_step=data.itemsize,
-        row_step=data.nbytes,
-        data=array.array("B", data.tobytes()),
-        is_dense=True,
-    )
+    header = Header(frame_id=scan.frame or DEFAULT_FRAME, stamp=stamp_message(scan.stamp))
+    points = scan.points - scan.viewpoints
+    if scan.colors is None:
+        return create_cloud(header, points)
+    red, green, blue = scan.colors.astype(np.uint32).T
+    return create_cloud(header, points, rgb=(red << 16 | green << 8 | blue).view(np.float32))
 
 
 def push_message(push: Push, frame: str) -> GripperPush:

@@ -58,4 +58,4 @@ def segmented_cloud(header: Header, scan: Scan, segmented: SegmentedObject) -> P
     """The scan with label 1 on the points of the object that was chosen and 0 on all others."""
     labels = np.zeros(len(scan.points), dtype=np.uint32)
     labels[segmented.source] = 1
-    return create_cloud(header, scan.points, labels)
+    return create_cloud(header, scan.points, label=labels)

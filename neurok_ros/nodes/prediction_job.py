@@ -111,7 +111,7 @@ class PredictionJob:
         properties = properties_from_message(goal.properties, parameters.properties())
         options = options_from_goal(goal, parameters.frame_rate)
         selection = selection_from_message(goal.selection)
-        frames = chosen_frames(goal.frames, round(options.horizon * options.frame_rate) + 1)
+        frames = chosen_frames(goal.frames, options.frame_count)
         push_from_message(goal.push, np.eye(4))  # a bad push is refused before the object costs time
 
         stored = self._object_of(goal, selection, parameters, timings, report, should_stop)

@@ -174,19 +174,23 @@ def _matrix(transform: Transform) -> Floats:
     return matrix_from_pose([t.x, t.y, t.z, r.x, r.y, r.z, r.w])
 
 
-def create_cloud(header: Header, points: Floats, labels: NDArray[np.uint32]) -> PointCloud2:
-    """A PointCloud2 with float32 x, y, z in metres and a uint32 label.
+def create_cloud(header: Header, points: Floats, **columns: NDArray[Any]) -> PointCloud2:
+    """An unorganised PointCloud2 with float32 x, y, z in metres, and what else is known of each point.
 
     Args:
         points: (n, 3) metres.
-        labels: (n,).
+        columns: (n,) float32 or uint32, by the name of their field, such as `label` or `rgb`.
     """
-    layout = np.dtype([("x", "<f4"), ("y", "<f4"), ("z", "<f4"), ("label", "<u4")])
+    values: dict[str, NDArray[Any]] = {**dict(zip("xyz", points.T.astype(np.float32), strict=True)), **columns}
+    layout = np.dtype([(name, value.dtype.newbyteorder("<")) for name, value in values.items()])
     rows = np.empty(len(points), dtype=layout)
-    rows["x"], rows["y"], rows["z"] = points[:, 0], points[:, 1], points[:, 2]
-    rows["label"] = labels
-    kinds = (("x", PointField.FLOAT32), ("y", PointField.FLOAT32), ("z", PointField.FLOAT32), ("label", PointField.UINT32))
-    fields = [PointField(name=name, offset=4 * index, datatype=kind, count=1) for index, (name, kind) in enumerate(kinds)]
+    for name, value in values.items():
+        rows[name] = value
+    kinds = {"f": PointField.FLOAT32, "u": PointField.UINT32}
+    fields = [
+        PointField(name=name, offset=4 * index, datatype=kinds[value.dtype.kind], count=1)
+        for index, (name, value) in enumerate(values.items())
+    ]
     if point_cloud2 is not None:
         return point_cloud2.create_cloud(header, fields, rows)
     cloud = PointCloud2(

@@ -52,8 +52,8 @@ def predict(
         The motion. If it diverges, the frames up to the failure, with `flags["diverged"]`.
 
     Raises:
-        NeurokError: INVALID_PUSH, INVALID_OPTIONS, CANCELED (should_stop returned true), OUT_OF_MEMORY, DIVERGED (no frame
-            but the first could be found).
+        NeurokError: INVALID_PUSH, INVALID_OPTIONS, CANCELED (should_stop returned true), DIVERGED (no frame but the first could
+            be found). Where a GPU's memory runs out the CPU does the work; where that runs out too, the error is torch's.
     """
     check_options(options)
     started = time.perf_counter()
@@ -122,7 +122,7 @@ def _predict_on(
     prepared, coarseness = fit_to_tool(prepared, push)
     body = _body(prepared, device)
     outline = prepared.kinematics.at(torch.from_numpy(prepared.mesh.vertices).to(device))
-    times = np.arange(round(options.horizon * options.frame_rate) + 1) / options.frame_rate
+    times = np.arange(options.frame_count) / options.frame_rate
     frames: list[Frame] = []
     vertices: list[Floats] = []
     for frame in simulate(body, _conditions(prepared, push, options, device), times.tolist(), should_stop=should_stop):

@@ -64,6 +64,11 @@ class PredictionOptions:
     gravity: float = 9.81
     """m/s^2, against the support's normal."""
 
+    @property
+    def frame_count(self) -> int:
+        """Frames of the whole answer, the start included."""
+        return round(self.horizon * self.frame_rate) + 1
+
 
 @dataclass(frozen=True)
 class PredictedMotion:

@@ -24,7 +24,6 @@ import time
 from dataclasses import dataclass
 
 import numpy as np
-import trimesh
 from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
@@ -228,8 +227,3 @@ def _mirrored(points: Floats, normals: Floats, symmetry: Symmetry) -> tuple[Floa
     images = symmetry.images(points)
     tips = symmetry.images(points + normals)
     return np.concatenate(images), np.concatenate([tip - image for tip, image in zip(tips, images, strict=True)])
-
-
-def as_trimesh(mesh: ReconstructedMesh) -> trimesh.Trimesh:
-    """The same mesh for measuring."""
-    return trimesh.Trimesh(mesh.vertices, mesh.faces, process=False)

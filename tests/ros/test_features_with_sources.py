@@ -155,8 +155,8 @@ def test_clouds_are_the_same_with_and_without_sensor_msgs_py(monkeypatch: pytest
     points = np.random.default_rng(0).normal(size=(17, 3))
     labels = np.arange(17, dtype=np.uint32)
     header = Header(frame_id="base")
-    with_package = create_cloud(header, points, labels)
+    with_package = create_cloud(header, points, label=labels)
     monkeypatch.setattr(ros_features, "point_cloud2", None)
-    without = create_cloud(header, points, labels)
+    without = create_cloud(header, points, label=labels)
     without.is_dense = with_package.is_dense  # theirs never claims that no point is missing
     assert without == with_package
