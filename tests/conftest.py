@@ -1,4 +1,4 @@
-"""Where tests find what they share: the helper modules of each folder, and `training`, which is not installed.
+"""Where tests find what they share: the helper modules of each folder, and `training` and `validation`, which are not installed.
 
 Appended, so that an installed neurok_ros comes before the repository's own folder, which lacks the generated interfaces.
 """
