@@ -2,8 +2,8 @@
 
     G(q) q'' + C(q, q') + dV/dq = 0,   G = J^T M J,   C = J^T M d2x(q)[q', q']
 
-For states in a vector space (`retract` is a sum) whose `positions` torch.func can differentiate twice. Smooth forces only:
-no contact, no friction, and steps short against the fastest oscillation.
+For any parameterization whose `positions` and `retract` torch.func can differentiate twice; on a group q' is the twist of
+`retract`. Smooth forces only: no contact, no friction, and steps short against the fastest oscillation.
 """
 
 from __future__ import annotations
@@ -26,15 +26,17 @@ def acceleration(
         kinematics: followed at n particles.
         masses: (n,) kg.
         force: from particle positions (n, 3) in metres to forces (n, 3) in newtons, minus the gradient of V.
-        q: (dim,) state.
+        q: (s,) state.
         velocity: (dim,) 1/s.
     """
+    here, now = torch.zeros_like(velocity), q.new_tensor(0.0)
 
-    def particle_velocity(at: Tensor) -> Tensor:
-        tangent: Tensor = jvp(kinematics.positions, (at,), (velocity,))[1]
+    def particle_velocity(time: Tensor) -> Tensor:
+        ahead = kinematics.retract(q, time * velocity)
+        tangent: Tensor = jvp(lambda step: kinematics.positions(kinematics.retract(ahead, step)), (here,), (velocity,))[1]
         return tangent
 
-    curvature: Tensor = jvp(particle_velocity, (q,), (velocity,))[1]
+    curvature: Tensor = jvp(particle_velocity, (now,), (torch.ones_like(now),))[1]
     jacobian = kinematics.jacobian(q).reshape(-1, kinematics.dim)
     weighted = jacobian * masses.repeat_interleave(3).unsqueeze(1)
     rest = force(kinematics.positions(q)).reshape(-1) @ jacobian - curvature.reshape(-1) @ weighted
@@ -51,28 +53,34 @@ def rk4(
     step: float,
     count: int,
 ) -> tuple[Tensor, Tensor]:
-    """States and generalized velocities (count + 1, dim) by the classical fourth-order Runge-Kutta method.
+    """States (count + 1, s) and generalized velocities (count + 1, dim) by the classical fourth-order Runge-Kutta method.
+
+    On a group the stages are taken in the numbers of the state, and `retract` brings each step's end back onto it.
 
     Args:
         kinematics: see `acceleration`.
         masses: see `acceleration`.
         force: see `acceleration`.
-        q: (dim,) state at the start.
+        q: (s,) state at the start.
         velocity: (dim,) 1/s at the start.
         step: seconds.
         count: how many steps.
     """
+    size, nowhere = len(q), torch.zeros_like(velocity)
 
-    def rate(state: Tensor) -> Tensor:
-        return torch.stack([state[1], acceleration(kinematics, masses, force, state[0], state[1])])
+    def rate(y: Tensor) -> Tensor:
+        state, speed = y[:size], y[size:]
+        moving: Tensor = jvp(lambda tangent: kinematics.retract(state, tangent), (nowhere,), (speed,))[1]
+        return torch.cat([moving, acceleration(kinematics, masses, force, state, speed)])
 
-    states = [torch.stack([q, velocity])]
+    path = [torch.cat([q, velocity])]
     for _ in range(count):
-        y = states[-1]
+        y = path[-1]
         k1 = rate(y)
         k2 = rate(y + 0.5 * step * k1)
         k3 = rate(y + 0.5 * step * k2)
         k4 = rate(y + step * k3)
-        states.append(y + step / 6.0 * (k1 + 2.0 * k2 + 2.0 * k3 + k4))
-    path = torch.stack(states)
-    return path[:, 0], path[:, 1]
+        end = y + step / 6.0 * (k1 + 2.0 * k2 + 2.0 * k3 + k4)
+        path.append(torch.cat([kinematics.retract(end[:size], nowhere), end[size:]]))
+    states = torch.stack(path)
+    return states[:, :size], states[:, size:]
