@@ -8,6 +8,7 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
+from neurok_ros.dynamics.state_space import StateDamping, StateEnergy
 from neurok_ros.parameterization import KinematicParameterization, StrainSites
 
 POINT_LIKE_LENGTH = 0.1
@@ -54,6 +55,10 @@ class Body:
     material: Material
     strain: StrainSites | None = None
     """Where strain is measured; None: the states cannot strain (a rigid body)."""
+    state_energies: tuple[StateEnergy, ...] = ()
+    """Potentials of the state: a prior, the stops of joints, the edge of what was learned."""
+    state_damping: StateDamping | None = None
+    """Viscous friction of the state's motion, beside the material's."""
 
     @cached_property
     def rest_positions(self) -> Tensor:

@@ -128,6 +128,25 @@ class PointForces:
 
 
 @dataclass(frozen=True)
+class PairForces:
+    """An energy's derivatives by the differences between particles, x_first - x_second."""
+
+    first: Tensor
+    """(k,) int64; a particle may occur twice."""
+    second: Tensor
+    """(k,) int64."""
+    gradient: Tensor
+    """(k, 3) N, minus the force on the first particle, and the force on the second."""
+    hessian: Tensor
+    """(k, 3, 3) N/m, positive semi-definite."""
+
+    def add_to(self, gradient: Tensor) -> None:
+        """Add to a gradient by particle positions (n, 3), N."""
+        gradient.index_add_(0, self.first, self.gradient)
+        gradient.index_add_(0, self.second, self.gradient, alpha=-1.0)
+
+
+@dataclass(frozen=True)
 class Contacts:
     """The particles that are inside the support or the tool, at one set of positions."""
 

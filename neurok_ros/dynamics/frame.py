@@ -11,6 +11,8 @@ from torch import Tensor
 from neurok_ros.dynamics.body import Body
 from neurok_ros.dynamics.energies import NeoHookean
 from neurok_ros.dynamics.integrator import History, Solution, StepProblem
+from neurok_ros.dynamics.loads import PointSprings, Springs
+from neurok_ros.dynamics.state_space import StatePrior
 from neurok_ros.dynamics.tools import Floats
 
 
@@ -46,6 +48,12 @@ class Frame:
     """J, zero at the frame's origin."""
     strain_energy: float
     """J."""
+    spring_energy: float
+    """J, of the springs between particles and to points."""
+    state_energy: float
+    """J, of the state's prior and limits."""
+    beyond_limits: float
+    """How far the state is beyond its limits, in their own unit (see `CoordinateLimits`, `DistanceLimit`); 0 within them."""
     iterations: int
     """Newton iterations since the last frame."""
     residual: float
@@ -73,6 +81,7 @@ def frame_of(
     time: float,
     state: History,
     gravity: Tensor,
+    springs: tuple[Springs | PointSprings, ...],
     tool_pose: tuple[Floats, Floats] | None,
     last: tuple[StepProblem, Solution] | None,
     tally: Tally,
@@ -85,6 +94,7 @@ def frame_of(
         time: seconds.
         state: positions and velocities.
         gravity: (3,) m/s^2.
+        springs: whose energy is told.
         tool_pose: position (3,) in metres and quaternion (4,) x y z w.
         last: the step that led here; None before the first, where no force is known.
         tally: what has happened since the last frame.
@@ -121,6 +131,9 @@ def frame_of(
         kinetic_energy=0.5 * float((body.masses.unsqueeze(1) * state.v**2).sum()),
         gravity_energy=-float(body.masses @ (state.x @ gravity)),
         strain_energy=_strain_energy(body, state.x),
+        spring_energy=sum(spring.forces(state.x)[0] for spring in springs),
+        state_energy=sum(energy.at(state.q[len(state.q) - energy.size :]).value for energy in body.state_energies),
+        beyond_limits=_beyond_limits(body, state.q),
         iterations=tally.iterations,
         residual=tally.residual,
         converged=tally.converged,
@@ -173,6 +186,11 @@ def _strain_energy(body: Body, x: Tensor) -> float:
     elastic = NeoHookean(body.material.shear_modulus, body.material.lame_lambda)
     density, _ = elastic.value_and_stress(body.strain.deformation_gradients(x).view(-1, 9))
     return float(torch.dot(density, body.strain.volume))
+
+
+def _beyond_limits(body: Body, q: Tensor) -> float:
+    limits = [energy for energy in body.state_energies if not isinstance(energy, StatePrior)]
+    return max((limit.beyond(q[len(q) - limit.size :]) for limit in limits), default=0.0)
 
 
 def _sum(vectors: Tensor) -> Floats:

@@ -24,11 +24,14 @@ from neurok_ros.dynamics.energies import (
     Friction,
     KelvinVoigt,
     NeoHookean,
+    PairForces,
     PointForces,
     green_strain,
     positive_semidefinite,
 )
+from neurok_ros.dynamics.loads import AppliedAt, PointSprings, Springs
 from neurok_ros.dynamics.schemes import Discretisation
+from neurok_ros.dynamics.state_space import StateForces, dissipation
 
 STALE_CONTRACTION = 0.1
 """An old strain Hessian is replaced when an iteration brings the Newton decrement down by less than this factor."""
@@ -74,6 +77,9 @@ class History:
     """Seconds, the length of the last step."""
     contacts: Contacts | None
     """At the end of the last step."""
+    q_before: Tensor
+    q_rate: Tensor
+    """(k,) velocities of the last k numbers of the state, k as the body's state damping wants."""
 
 
 class ReducedOperators:
@@ -132,6 +138,12 @@ class Evaluation:
     contacts: Contacts | None
     tool_gaps: Tensor | None
     """(c,) metres, from the contact particles to the tool; None where it is out of reach."""
+    points: list[PointForces]
+    """Of springs to fixed points."""
+    pairs: list[PairForces]
+    """Of springs between particles."""
+    state: list[StateForces]
+    """Of the state itself."""
 
 
 @dataclass(frozen=True)
@@ -165,8 +177,13 @@ class StepProblem:
     """(3,) m/s^2."""
     anchors: Tensor
     """(a,) int64, held particles."""
+    anchor_targets: Tensor
+    """(a, 3) metres, where they are held."""
     anchor_stiffness: float
     """N/m, of each."""
+    springs: tuple[Springs | PointSprings, ...]
+    applied: AppliedAt | None
+    """Forces at the end of the step."""
     tool_before: ToolPose | None
     tool_after: ToolPose | None
     operators: ReducedOperators
@@ -185,7 +202,7 @@ class StepProblem:
         self._weights = (inertia * self.body.masses).unsqueeze(1)
         self._elastic = NeoHookean(material.shear_modulus, material.lame_lambda)
         self._viscous = KelvinVoigt(material.shear_modulus, material.lame_lambda, material.damping)
-        self._held = self.body.rest_positions[self.anchors]
+        self._damping = past.q_rate.new_zeros(0, 0)
 
     def velocities(self, x: Tensor) -> Tensor:
         """(n, 3) m/s at the end of the step, for new positions (n, 3)."""
@@ -195,6 +212,14 @@ class StepProblem:
         """(s, 3, 3) 1/s at the end of the step, for new Green strains (s, 3, 3)."""
         return self.discretisation.scale * strain + self._offsets[2]
 
+    def coordinate_rates(self, q: Tensor) -> Tensor:
+        """(k,) velocities at the end of the step of the last k numbers of a new state (s,), see `History`."""
+        past, size = self.history, len(self.history.q_rate)
+        start = len(q) - size
+        return self.discretisation.scale * q[start:] + self.discretisation.rate_offset(
+            past.q[start:], past.q_before[start:], past.q_rate
+        )
+
     def evaluate(self, q: Tensor) -> Evaluation:
         """The objective and its gradient by particle positions, at a state (s,)."""
         x = self.body.kinematics.positions(q)
@@ -203,7 +228,7 @@ class StepProblem:
         value = 0.5 * float(torch.dot(gradient.view(-1), away.reshape(-1)))
         magnitude = value
         if len(self.anchors):
-            held = x[self.anchors] - self._held
+            held = x[self.anchors] - self.anchor_targets
             value += 0.5 * self.anchor_stiffness * float((held * held).sum())
             gradient.index_add_(0, self.anchors, held, alpha=self.anchor_stiffness)
         contacts, tool_gaps = self.obstacles.contacts(x[self.obstacles.particle], self.tool_after)
@@ -214,6 +239,22 @@ class StepProblem:
             dissipated, forces = self._friction_forces(self.friction, x, with_hessian=False)
             value += float(dissipated)
             gradient.index_add_(0, forces.particle, forces.gradient)
+        if self.applied is not None:
+            particle, force = self.applied.particle, self.applied.force
+            work = float((force * (x[particle] - self.history.x[particle])).sum())
+            value, magnitude = value - work, magnitude + abs(work)
+            gradient.index_add_(0, particle, force, alpha=-1.0)
+        points, pairs, state = list[PointForces](), list[PairForces](), self._state_forces(q)
+        for spring in self.springs:
+            stored, pull = spring.forces(x)
+            value += stored
+            if isinstance(pull, PairForces):
+                pairs.append(pull)
+                pull.add_to(gradient)
+            else:
+                points.append(pull)
+                gradient.index_add_(0, pull.particle, pull.gradient)
+        value += sum(part.value for part in state)
         f, stress = x.new_zeros(0, 9), x.new_zeros(0, 9)
         if self.body.strain is not None:
             f = self.body.strain.deformation_gradients(x).view(-1, 9)
@@ -225,7 +266,15 @@ class StepProblem:
             value += float(torch.dot(density, volume))
             stress = stress * volume.unsqueeze(1)
             magnitude += self.body.material.youngs_modulus * float(volume.sum())
-        return Evaluation(q, x, value, 1e-14 * (abs(value) + magnitude), gradient, f, stress, contacts, tool_gaps)
+        return Evaluation(
+            q, x, value, 1e-14 * (abs(value) + magnitude), gradient, f, stress, contacts, tool_gaps, points, pairs, state
+        )
+
+    def _state_forces(self, q: Tensor) -> list[StateForces]:
+        forces = [energy.at(q[len(q) - energy.size :]) for energy in self.body.state_energies]
+        if self.body.state_damping is not None:
+            forces.append(dissipation(self._damping, self.coordinate_rates(q), self.discretisation.scale))
+        return forces
 
     def _friction_forces(self, friction: Friction, x: Tensor, with_hessian: bool) -> tuple[Tensor, PointForces]:
         particle = friction.contacts.particle
@@ -239,6 +288,8 @@ class StepProblem:
         gradient = at.particle_gradient.view(-1) @ jacobian.view(-1, dim)
         if len(at.f):
             gradient = gradient + at.stress.view(-1) @ self.operators.site.view(-1, dim)
+        for part in at.state:
+            gradient[dim - len(part.gradient) :] += part.gradient
         return gradient
 
     def hessian(self, at: Evaluation, jacobian: Tensor) -> Tensor:
@@ -247,13 +298,21 @@ class StepProblem:
         hessian = self._inertia * operators.mass_matrix
         if len(self.anchors):
             hessian = hessian + self.anchor_stiffness * operators.anchor_matrix
-        points = [at.contacts.derivatives()] if at.contacts is not None else []
+        points = list(at.points)
+        if at.contacts is not None:
+            points.append(at.contacts.derivatives())
         if self.friction is not None:
             points.append(self._friction_forces(self.friction, at.x, with_hessian=True)[1])
         if points:
             touched = jacobian[torch.cat([p.particle for p in points])]
             blocks = torch.cat([p.hessian for p in points])
             hessian = torch.addmm(hessian, touched.view(-1, dim).T, (blocks @ touched).view(-1, dim))
+        for pair in at.pairs:
+            apart = jacobian[pair.first] - jacobian[pair.second]
+            hessian = torch.addmm(hessian, apart.view(-1, dim).T, (pair.hessian @ apart).view(-1, dim))
+        for part in at.state:
+            start = dim - len(part.gradient)
+            hessian[start:, start:] += part.hessian
         return hessian
 
     def longest_safe(self, at: Evaluation, jacobian: Tensor, step: Tensor) -> float:
@@ -286,6 +345,13 @@ class StepProblem:
         weighted = (blocks * self.body.strain.volume.view(-1, 1, 1)) @ site
         return site.view(-1, dim).T @ weighted.view(-1, dim)
 
+    def lag_damping(self) -> None:
+        """Take the inertia of the coordinates from the operators, as they are at the start of the step."""
+        if self.body.state_damping is not None:
+            size = len(self.history.q_rate)
+            start = self.body.kinematics.dim - size
+            self._damping = self.body.state_damping.matrix(self.operators.mass_matrix[start:, start:])
+
     def lag_friction(self, contacts: Contacts | None, x: Tensor) -> None:
         """Take normal forces and tangent planes from these contacts for the friction of the next solve."""
         self.friction = None
@@ -302,6 +368,7 @@ def solve(problem: StepProblem) -> Solution:
     """The new state, with normal forces of friction lagged anew until they agree with the contacts."""
     past = problem.history
     problem.operators.update(problem.body.kinematics.jacobian(past.q))
+    problem.lag_damping()
     ahead = past.q_step * (problem.discretisation.step / past.step) if past.step > 0.0 else past.q_step
     guess = problem.body.kinematics.retract(past.q, ahead)
     problem.lag_friction(past.contacts, past.x)

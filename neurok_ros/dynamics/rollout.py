@@ -13,6 +13,7 @@ from neurok_ros.dynamics.body import Body
 from neurok_ros.dynamics.contact import SWEEP_FRACTION, Obstacles, ToolPose, contact_stiffness, yield_depth
 from neurok_ros.dynamics.frame import Frame, Tally, frame_of, tool_force
 from neurok_ros.dynamics.integrator import History, ReducedOperators, Solution, SolverSettings, StepProblem, solve, strain_of
+from neurok_ros.dynamics.loads import AppliedForce, Hold, Loads, PointSprings, Springs
 from neurok_ros.dynamics.schemes import Discretisation, Scheme
 from neurok_ros.dynamics.tools import ToolPath, ToolShape, checked_push
 from neurok_ros.errors import ErrorCode, NeurokError
@@ -31,6 +32,8 @@ FORCE_MARGIN = 0.1
 FORCE_TRIALS = 12
 HALVINGS = 4
 """A step that fails is tried again at 1/2, 1/4, ... of its length, so often."""
+EVENT_SPACING = 0.05
+"""Of the longest step: steps end at the stamps of forces and holds, but for those that come sooner than this after a step."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +51,11 @@ class Conditions:
     at the path's speed, to keep to it."""
     anchors: Tensor | None = None
     """(a,) int64: particles held at rest."""
+    holds: tuple[Hold, ...] = ()
+    """Particles held for a time, or led."""
+    springs: tuple[Springs | PointSprings, ...] = ()
+    forces: tuple[AppliedForce, ...] = ()
+    """On particles, over time."""
     initial_velocity: Tensor | None = None
     """(dim,) 1/s, generalized velocity at the start."""
 
@@ -110,10 +118,9 @@ class _Rollout:
         self._force_limit = _checked_force_limit(conditions.force_limit)
         self._x0 = body.rest_positions
         self._gravity = self._x0.new_tensor(conditions.gravity)
-        self._anchors = conditions.anchors if conditions.anchors is not None else body.contact.new_zeros(0)
-        self._anchor_stiffness = anchor_stiffness(body, len(self._anchors), max_step)
+        permanent = (Hold(conditions.anchors),) if conditions.anchors is not None else ()
+        self._loads = Loads(conditions.springs, conditions.forces, permanent + conditions.holds)
         self._obstacles = self._obstacles_of(conditions)
-        self._operators = ReducedOperators(body, self._anchors)
         self._history = self._initial_history(conditions.initial_velocity)
         self._time = 0.0
         self._clock = 0.0
@@ -123,6 +130,15 @@ class _Rollout:
         self._acceleration = torch.zeros_like(self._x0)
         self._last: tuple[StepProblem, Solution] | None = None
         self._tally = Tally()
+        self._hold()
+
+    def _hold(self) -> None:
+        """Hold what is held from now on, and let go of the rest."""
+        self._holds = self._loads.held(self._time)
+        nothing = self._body.contact.new_zeros(0)
+        self._anchors = torch.cat([nothing, *(hold.particle for hold in self._holds)])
+        self._anchor_stiffness = anchor_stiffness(self._body, len(self._anchors), self._max_step)
+        self._operators = ReducedOperators(self._body, self._anchors)
 
     def frames(self, frame_times: Sequence[float], should_stop: Callable[[], bool]) -> Iterator[Frame]:
         for frame_time in frame_times:
@@ -130,7 +146,10 @@ class _Rollout:
             while frame_time - self._time > 1e-9:
                 if should_stop():
                     return
-                remaining = frame_time - self._time
+                if len(self._loads.held(self._time)) < len(self._holds):
+                    self._hold()
+                    self._scheme = Scheme.START
+                remaining = self._next_stop(frame_time) - self._time
                 step = remaining / np.ceil(remaining / self._step_limit() - 1e-9)
                 if not self._advance(float(step), HALVINGS):
                     diverged = True
@@ -139,6 +158,12 @@ class _Rollout:
             self._tally = Tally()
             if diverged:
                 return
+
+    def _next_stop(self, frame_time: float) -> float:
+        """Seconds: the next event of the loads, or the frame."""
+        soon = self._time + EVENT_SPACING * self._max_step
+        coming = self._loads.events[self._loads.events > soon]
+        return min(frame_time, float(coming[0])) if len(coming) else frame_time
 
     @torch.no_grad()
     def _obstacles_of(self, conditions: Conditions) -> Obstacles:
@@ -181,7 +206,9 @@ class _Rollout:
         if body.strain is not None:
             moved = body.strain.deformation_gradients(self._x0).transpose(1, 2) @ body.strain.deformation_gradients(v)
             rate = 0.5 * (moved + moved.transpose(1, 2))
-        return History(q, step, self._x0, v, self._x0, v, strain, rate, strain, 0.0, None)
+        damped = 0 if body.state_damping is None else body.state_damping.size
+        q_rate = step[len(step) - damped :] if velocity is None else velocity[len(step) - damped :]
+        return History(q, step, self._x0, v, self._x0, v, strain, rate, strain, 0.0, None, q, q_rate)
 
     def _pose_at(self, clock: float) -> ToolPose:
         assert self._path is not None
@@ -302,13 +329,21 @@ class _Rollout:
             self._history,
             self._gravity,
             self._anchors,
+            self._anchor_targets(self._time + step),
             self._anchor_stiffness,
+            self._loads.springs,
+            self._loads.forces_at(self._time + step),
             before,
             after,
             self._operators,
             self._settings,
         )
         return problem, solve(problem)
+
+    def _anchor_targets(self, time: float) -> Tensor:
+        if not self._holds:
+            return self._x0[self._anchors]
+        return self._x0[self._anchors] + torch.cat([hold.at(time) for hold in self._holds])
 
     @torch.no_grad()
     def _accept(self, problem: StepProblem, solution: Solution, clock: float) -> None:
@@ -326,6 +361,8 @@ class _Rollout:
             strain_before=past.strain,
             step=problem.discretisation.step,
             contacts=end.contacts,
+            q_before=past.q,
+            q_rate=problem.coordinate_rates(end.q),
         )
         self._time += problem.discretisation.step
         self._clock = clock
@@ -342,4 +379,6 @@ class _Rollout:
     @torch.no_grad()
     def _frame(self, diverged: bool) -> Frame:
         pose = self._path.pose(self._clock) if self._path is not None else None
-        return frame_of(self._body, self._time, self._history, self._gravity, pose, self._last, self._tally, diverged)
+        return frame_of(
+            self._body, self._time, self._history, self._gravity, self._loads.springs, pose, self._last, self._tally, diverged
+        )
