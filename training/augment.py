@@ -12,7 +12,7 @@ import numpy as np
 from scipy.spatial import cKDTree
 
 from training.data.deformed.source import polar_rotation
-from training.pairs import Floats32, Pair
+from training.pairs import Floats32, Ints, Pair
 from training.sampling import Floats
 
 _CELL = 2.0
@@ -29,6 +29,8 @@ class Scan:
     """(m, 3) in the units and the frame of the pair it was made from: neither centred nor scaled anew."""
     normals: Floats32
     """(m, 3) unit length."""
+    index: Ints
+    """(m,) which of the pair's points each of them is."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +76,7 @@ def scan_like(
     places = places + directions * rng.normal(0, size, (count, 1))
     directions = directions + rng.normal(0, 3 * size, (count, 3))
     directions /= np.linalg.norm(directions, axis=1, keepdims=True)
-    return Scan(places.astype(np.float32), directions.astype(np.float32))
+    return Scan(places.astype(np.float32), directions.astype(np.float32), kept)
 
 
 def visible_from(points: Floats32, normals: Floats32, toward: Floats) -> np.ndarray:
@@ -96,6 +98,24 @@ def visible_from(points: Floats32, normals: Floats32, toward: Floats) -> np.ndar
     slope = normals @ toward
     reach = cell * np.sqrt(2) / np.maximum(np.abs(slope), 0.3)
     return np.asarray((slope > _GRAZING) & (depth > nearest[where] - reach))
+
+
+def scanned(pairs: Sequence[Pair], count: int, rng: np.random.Generator) -> list[Pair]:
+    """Pairs that share frame 0, as a scan of that frame shows them: `count` points, and all parts grown together to one.
+
+    A point that the scan shows beside its place (noise, rounding) goes along with the material there. Framed anew.
+    """
+    scan = scan_like(pairs[0].points0, pairs[0].normals0, count, rng)
+    aside = scan.points - pairs[0].points0[scan.index]
+    center = scan.points.mean(axis=0)
+    scale = 1 / np.linalg.norm(scan.points - center, axis=1).max()
+    points0, part = (scan.points - center) * scale, np.zeros(count, np.int64)
+    made = []
+    for pair in pairs:
+        rotations = pair.rotations[scan.index]
+        points1 = pair.points1[scan.index] + np.einsum("nij,nj->ni", rotations, aside)
+        made.append(Pair(points0, scan.normals, (points1 - center) * scale, rotations, part))
+    return made
 
 
 def stretched(pairs: Sequence[Pair], rng: np.random.Generator, most: float = 1.25) -> list[Pair]:

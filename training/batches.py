@@ -11,12 +11,18 @@ from scipy.spatial.transform import Rotation
 from torch import Tensor
 from torch.utils.data import DataLoader, Dataset
 
+from neurok_ros.kinematics.neurok.surface import Surface
+from training.augment import scanned, stretched
 from training.pairs import Pair, PairSource
 
 Sources = Sequence[tuple[float, PairSource]]
 
 _JUDGING_SEED = 982451653
 """Of the held-out sets; training draws with small seeds."""
+SCAN_POINTS = 2
+"""Points on the whole surface for each that a scan keeps."""
+STRETCHABLE = ("deformed/", "simulated/")
+"""Sources whose objects stay possible when space is stretched."""
 TILT = 0.1
 """Radians, standard deviation about each horizontal axis: objects stand upright, but not exactly."""
 
@@ -29,6 +35,8 @@ class Batch:
     """(b, n, 3)."""
     normals: Tensor
     """(b, n, 3)."""
+    part: Tensor
+    """(b, n) int64: the connected part of each point, labels from 0 to n - 1."""
     moved: Tensor
     """(b, t, n, 3)."""
     rotations: Tensor
@@ -36,15 +44,21 @@ class Batch:
     noise: Tensor
     """(b, t, K, F_token) standard normal, for the sample of the posterior."""
 
+    @property
+    def surface(self) -> Surface:
+        """The points as the network sees them."""
+        return Surface.of(self.points, self.normals, self.part)
+
     def to(self, device: torch.device) -> Batch:
         """The same on another device."""
         return Batch(**{f.name: getattr(self, f.name).to(device, non_blocking=True) for f in fields(self)})
 
 
-def object_arrays(pairs: list[Pair]) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Points (n, 3), normals (n, 3), moved (t, n, 3) and rotations (t, n, 3, 3) of one object's pairs."""
+def object_arrays(pairs: list[Pair]) -> tuple[np.ndarray, ...]:
+    """Points (n, 3), normals (n, 3), part (n,), moved (t, n, 3) and rotations (t, n, 3, 3) of one object's pairs."""
     moved, rotations = np.stack([p.points1 for p in pairs]), np.stack([p.rotations for p in pairs])
-    return pairs[0].points0, pairs[0].normals0, moved, rotations
+    part = np.unique(pairs[0].part, return_inverse=True)[1].reshape(-1)
+    return pairs[0].points0, pairs[0].normals0, part, moved, rotations
 
 
 def any_view(rng: np.random.Generator) -> np.ndarray:
@@ -67,6 +81,8 @@ class BatchRecipe(Dataset[Batch]):
     still_share: float
     augment: bool
     """Whether each object is seen from any side (`any_view`)."""
+    scan_share: float
+    """Of the objects, those seen as scans (`training.augment.scanned`)."""
     seed: int
     rank: int
 
@@ -75,8 +91,8 @@ class BatchRecipe(Dataset[Batch]):
         rng = np.random.default_rng([self.seed, step, self.rank])
         shares = np.array([share for share, _ in self.sources])
         chosen = rng.choice(len(shares), self.objects, p=shares / shares.sum())
-        made = [object_arrays(self.sources[i][1].sample(rng, self.points, self.targets)) for i in chosen]
-        points, normals, moved, rotations = (np.stack(arrays) for arrays in zip(*made, strict=True))
+        made = [object_arrays(self._pairs(self.sources[i][1], rng)) for i in chosen]
+        points, normals, part, moved, rotations = (np.stack(arrays) for arrays in zip(*made, strict=True))
         views = np.stack([any_view(rng) if self.augment else np.eye(3) for _ in chosen])
         back = views.swapaxes(-1, -2)
         points, normals, moved = points @ back, normals @ back, moved @ back[:, None]
@@ -85,7 +101,18 @@ class BatchRecipe(Dataset[Batch]):
         moved[still] = np.broadcast_to(points[:, None], moved.shape)[still]
         rotations[still] = np.eye(3, dtype=rotations.dtype)
         noise = rng.standard_normal((self.objects, self.targets, *self.latent), np.float32)
-        return Batch(*(torch.from_numpy(np.asarray(a, np.float32)) for a in (points, normals, moved, rotations, noise)))
+        first, second = (
+            tuple(torch.from_numpy(np.asarray(a, np.float32)) for a in some)
+            for some in ((points, normals), (moved, rotations, noise))
+        )
+        return Batch(*first, torch.from_numpy(part.astype(np.int64)), *second)
+
+    def _pairs(self, source: PairSource, rng: np.random.Generator) -> list[Pair]:
+        """One object's, shown as a mesh file or as a scan would show it."""
+        if rng.random() < self.scan_share:
+            return scanned(source.sample(rng, SCAN_POINTS * self.points, self.targets), self.points, rng)
+        pairs = source.sample(rng, self.points, self.targets)
+        return stretched(pairs, rng) if self.augment and source.name.startswith(STRETCHABLE) else pairs
 
     def from_step(self, first: int, end: int, workers: int) -> Iterator[Batch]:
         """The batches of steps `first` to `end`, made by so many processes beside this one."""
@@ -103,12 +130,18 @@ class HeldOut:
 
 
 def held_out(
-    split: str, sources: Sources, objects: int, targets: int, points: int, latent: tuple[int, int], augment: bool
+    split: str,
+    sources: Sources,
+    objects: int,
+    targets: int,
+    points: int,
+    latent: tuple[int, int],
+    augment: bool,
 ) -> list[HeldOut]:
     """About `objects` objects of a split, as many of each source, the same on every machine and in every run."""
     count = max(1, round(objects / max(1, len(sources))))
     sets = []
     for i, (_, source) in enumerate(sources):
-        recipe = BatchRecipe([(1.0, source)], count, targets, points, latent, 0.0, augment, _JUDGING_SEED, i)
+        recipe = BatchRecipe([(1.0, source)], count, targets, points, latent, 0.0, augment, 0.0, _JUDGING_SEED, i)
         sets.append(HeldOut(split, source.name, recipe[0]))
     return sets

@@ -9,11 +9,15 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from neurok_ros.geometry.sampling import part_boost, part_middles
+
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 _CANDIDATES = 4
 """Random points drawn for each one that is kept."""
+_LEAST_CANDIDATES = 8
+"""Expected of each connected part, however small."""
 
 
 @dataclass(frozen=True)
@@ -33,30 +37,42 @@ class Surface:
         return np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
 
     @cached_property
-    def _area_up_to(self) -> Floats:
-        return np.cumsum(np.linalg.norm(self._cross, axis=1))
+    def _areas(self) -> Floats:
+        return np.asarray(np.linalg.norm(self._cross, axis=1) / 2)
+
+    @cached_property
+    def _label(self) -> Ints:
+        return np.unique(self.part, return_inverse=True)[1].reshape(-1).astype(np.int64)
+
+    @cached_property
+    def _part_middles(self) -> Floats:
+        return part_middles(self._label, self._areas, self.vertices[self.faces].mean(axis=1))
 
     @property
     def area(self) -> float:
         """In the square of the vertices' unit."""
-        return float(self._area_up_to[-1] / 2)
+        return float(self._areas.sum())
 
     def draw(self, rng: np.random.Generator, count: int) -> Samples:
         """Spread `count` points: uniform candidates, thinned to the farthest of each other.
 
         Two sides of a thin wall count as far apart (the distance takes in the normals, scaled by the mean spacing), as in
-        `neurok_ros.geometry.sample_surface`. The points come in the order of the thinning: every first part of them is
-        spread evenly too.
+        `neurok_ros.geometry.sample_surface`, and so do two parts, by what lies between their middles. The points come in the
+        order of the thinning: every first part of them is spread evenly too.
         """
         many = _CANDIDATES * count
-        face = np.searchsorted(self._area_up_to, rng.uniform(0, self._area_up_to[-1], many))
+        up_to = np.cumsum(self._areas * part_boost(self._label, self._areas, many, _LEAST_CANDIDATES))
+        face = np.searchsorted(up_to, rng.uniform(0, up_to[-1], many))
         face = np.minimum(face, len(self.faces) - 1)
         weights = _uniform_barycentric(rng.random((many, 2)))
         points = np.einsum("pc,pcx->px", weights, self.vertices[self.faces[face]])
         normals = self._cross[face]
         normals /= np.linalg.norm(normals, axis=1, keepdims=True)
         spacing = np.sqrt(self.area / count)
-        kept = farthest_order(np.vstack([(points - points.mean(axis=0)).T, spacing * normals.T]), count)
+        middles = self._part_middles[face]
+        kept = farthest_order(
+            np.hstack([points - points.mean(axis=0), spacing * normals, middles - middles.mean(axis=0)]).T, count
+        )
         return Samples(points[kept], normals[kept], face[kept], weights[kept], self.part[face[kept]])
 
 

@@ -45,6 +45,8 @@ class TrainingSettings:
     """Of the targets, those replaced by the rest state, so that the latent of the scanned shape is well known."""
     augment: bool = True
     """Whether objects are seen from any side: turned about the vertical, tilted a little, mirrored."""
+    scan_share: float = 0.4
+    """Of the objects, those shown as scans: partly seen, noisy, rounded, with all parts grown together."""
     ema_decay: float = 0.999
     seed: int = 0
     workers: int = 0

@@ -2,8 +2,8 @@
 
 `python -m training.subspaces --weights runs/small/weights.safetensors`
 
-For held-out objects and poses, the reduced state is found by inverse kinematics (damped Gauss-Newton on the positions of
-the surface samples, from the encoder's latent projected to the subspace), for both criteria and several k_q.
+For held-out objects and poses, the reduced state is found by inverse kinematics (`training.evaluation.inverse_kinematics`, on
+the positions of the surface samples, from the encoder's latent projected to the subspace), for both criteria and several k_q.
 """
 
 from __future__ import annotations
@@ -26,29 +26,9 @@ from neurok_ros.kinematics.neurok.model import NeurokModel, transform
 from neurok_ros.kinematics.neurok.subspace import Criterion
 from training.batches import Batch, held_out
 from training.data import Split, sources
+from training.evaluation.inverse_kinematics import ITERATIONS, gauss_newton, known
 
 CRITERIA: tuple[Criterion, ...] = ("displacement", "kinetic")
-ITERATIONS = 10
-
-
-def inverse_kinematics(points: ControlledPoints, start: Tensor, target: Tensor) -> Tensor:
-    """The state (k_q,) whose positions are nearest to a target (n, 3), in `ITERATIONS` damped Gauss-Newton steps.
-
-    A step that makes things worse is not taken and the damping grows.
-    """
-    q, damping = start, 1e-4
-    error = (points.positions(q) - target).square().sum()
-    for _ in range(ITERATIONS):
-        jacobian = points.jacobian(q).reshape(-1, points.dim)
-        normal, slope = jacobian.T @ jacobian, jacobian.T @ (points.positions(q) - target).reshape(-1)
-        for _ in range(6):
-            trial = q - torch.linalg.solve(normal + damping * normal.diagonal().mean() * torch.eye(points.dim).to(q), slope)
-            reached = (points.positions(trial) - target).square().sum()
-            if reached < error:
-                q, error, damping = trial, reached, damping / 4
-                break
-            damping *= 8
-    return q
 
 
 def object_errors(model: NeurokModel, batch: Batch, row: int, sizes: list[int]) -> list[dict[str, float]]:
@@ -56,7 +36,7 @@ def object_errors(model: NeurokModel, batch: Batch, row: int, sizes: list[int]) 
     points, normals = batch.points[row].double().numpy(), batch.normals[row].double().numpy()
     count = len(points)
     samples = SurfaceSamples(points, normals, np.full(count, 1 / count), np.zeros(count, np.int64))
-    encoded = encode_samples(samples, np.zeros(count, np.int64), model)
+    encoded = encode_samples(samples, batch.part[row].numpy(), model)
     spaces = {c: reduce(encoded, max(sizes), c).basis for c in CRITERIA}
     figures = []
     for moved, rotations in zip(batch.moved[row].double(), batch.rotations[row].double(), strict=True):
@@ -66,7 +46,7 @@ def object_errors(model: NeurokModel, batch: Batch, row: int, sizes: list[int]) 
             for size in sizes:
                 reduced = _points(encoded, basis[:, :size])
                 start = basis[:, :size].double().T @ (latent - encoded.rest).flatten().double()
-                state = inverse_kinematics(reduced, start, moved)
+                state = gauss_newton(reduced, start, known(moved), ITERATIONS)
                 found[f"{criterion} {size}"] = _rmse(reduced.positions(state), moved)
         figures.append(found)
     return figures

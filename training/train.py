@@ -41,7 +41,7 @@ def losses(model: torch.nn.Module, batch: Batch, encoded: int) -> dict[str, Tens
         batch: what to learn from.
         encoded: how many of the points are for the encoders.
     """
-    maps, posterior, shape = model(batch.points, batch.normals, batch.moved, batch.rotations, batch.noise)
+    maps, posterior, shape = model(batch.surface, batch.moved, batch.rotations, batch.noise)
     start, end = batch.points[:, None, encoded:], batch.moved[:, :, encoded:]
     return {
         "squared_error": (transform(maps, start) - end).square().sum(-1).mean(),
@@ -77,7 +77,7 @@ def vertex_errors(model: NeurokModel, sets: Iterable[HeldOut], device: torch.dev
     of_split: dict[str, list[tuple[Tensor, Tensor]]] = {}
     for held in sets:
         batch = held.batch.to(device)
-        maps, _, _ = model(batch.points, batch.normals, batch.moved, batch.rotations, torch.zeros_like(batch.noise))
+        maps, _, _ = model(batch.surface, batch.moved, batch.rotations, torch.zeros_like(batch.noise))
         start, end = batch.points[:, None, encoded:], batch.moved[:, :, encoded:]
         error = (transform(maps, start) - end).square().sum(-1).mean(-1).sqrt().flatten()
         rest = (start - end).square().sum(-1).mean(-1).sqrt().flatten()
@@ -132,6 +132,7 @@ class Run:
             latent,
             training.still_share,
             training.augment,
+            training.scan_share,
             training.seed,
             self.accelerator.process_index,
         )

@@ -77,7 +77,9 @@ def swinging() -> EvaluationObject:
 @pytest.fixture(scope="module")
 def untrained() -> NeurokModel:
     torch.manual_seed(0)
-    config = ModelConfig(width=32, tokens=4, token_size=8, encoder_blocks=1, decoder_blocks=1, handles=6, encoder_points=48)
+    config = ModelConfig(
+        width=32, tokens=4, token_size=8, encoder_blocks=1, decoder_blocks=1, handles=6, encoder_points=48, deformation_points=48
+    )
     return NeurokModel(config).eval().requires_grad_(False)
 
 

@@ -23,7 +23,9 @@ from training.settings import Settings, TrainingSettings, load_settings
 from training.train import Run, learning_rate
 
 ROOT = Path(__file__).parent.parent.parent
-MODEL = ModelConfig(width=32, tokens=4, token_size=8, encoder_blocks=1, decoder_blocks=1, handles=6, encoder_points=48)
+MODEL = ModelConfig(
+    width=32, tokens=4, token_size=8, encoder_blocks=1, decoder_blocks=1, handles=6, encoder_points=48, deformation_points=48
+)
 SHORT = TrainingSettings(
     steps=40, objects=2, targets=2, query_points=32, save_every_seconds=0.0, log_every=5, evaluate_every=20, held_out_objects=4
 )
@@ -52,7 +54,7 @@ def time_of(path: Path) -> int:
 def test_a_hinge_is_learned(tmp_path: Path) -> None:
     """Two plates folding by up to 90 degrees: far better than not moving, on hinges of widths not seen."""
     training = TrainingSettings(
-        steps=300, objects=4, targets=4, query_points=48, evaluate_every=300, kl_warmup_steps=200, augment=False
+        steps=300, objects=4, targets=4, query_points=48, evaluate_every=300, kl_warmup_steps=200, augment=False, scan_share=0.0
     )
     Run(Settings(MODEL, training), tmp_path, hinges).train()
     last = [row for row in read_table(tmp_path / "held_out.csv") if row["source"] == "all"][-1]
@@ -83,7 +85,7 @@ def test_killed_at_any_moment_it_ends_the_same(tmp_path: Path) -> None:
 
 
 def test_a_batch_is_a_function_of_its_step_and_process() -> None:
-    recipes = [BatchRecipe(hinges("train"), 3, 2, 40, (4, 8), 0.5, True, 7, rank) for rank in (0, 0, 1)]
+    recipes = [BatchRecipe(hinges("train"), 3, 2, 40, (4, 8), 0.5, True, 0.5, 7, rank) for rank in (0, 0, 1)]
     again = [recipe[11] for recipe in recipes]
     torch.testing.assert_close(again[0].moved, again[1].moved, rtol=0, atol=0)
     assert not torch.equal(again[0].moved, again[2].moved)
@@ -92,7 +94,7 @@ def test_a_batch_is_a_function_of_its_step_and_process() -> None:
 
 
 def test_some_targets_are_the_rest_state() -> None:
-    batch = BatchRecipe(hinges("train"), 20, 4, 40, (4, 8), 0.5, True, 0, 0)[0]
+    batch = BatchRecipe(hinges("train"), 20, 4, 40, (4, 8), 0.5, True, 0.0, 0, 0)[0]
     still = (batch.moved == batch.points[:, None]).all(-1).all(-1)
     assert 0.25 < still.float().mean() < 0.75, "half of 80, give or take six standard deviations"
     assert (batch.rotations[still] == torch.eye(3)).all()
@@ -100,7 +102,7 @@ def test_some_targets_are_the_rest_state() -> None:
 
 def test_any_view_keeps_motions_what_they_are() -> None:
     """The plates stay rigid: seen from elsewhere, moved = R (x - axis) + axis with the same R that the batch says."""
-    batch = BatchRecipe(hinges("train"), 6, 2, 40, (4, 8), 0.0, True, 1, 0)[0]
+    batch = BatchRecipe(hinges("train"), 6, 2, 40, (4, 8), 0.0, True, 0.5, 1, 0)[0]
     turn = batch.rotations
     torch.testing.assert_close(turn @ turn.mT, torch.eye(3).expand_as(turn), rtol=0, atol=1e-5)
     torch.testing.assert_close(torch.linalg.det(turn), torch.ones(turn.shape[:3]), rtol=0, atol=1e-5)
@@ -134,7 +136,8 @@ def test_rows_after_the_step_taken_up_are_dropped_and_a_torn_line_is_no_row(tmp_
 
 @pytest.mark.parametrize("name", ["small", "points"])
 def test_config_files_are_valid(name: str) -> None:
-    assert load_settings(ROOT / "training" / "config" / f"{name}.yaml").training.kl_weight == 0.01
+    settings = load_settings(ROOT / "training" / "config" / f"{name}.yaml")
+    assert settings.model.decoder == {"small": "handles", "points": "points"}[name]
 
 
 def test_a_misspelt_setting_is_named(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from neurok_ros.errors import ErrorCode, NeurokError
 
-FORMAT = 1
+FORMAT = 2
 """Changes whenever the same numbers would mean another function."""
 
 
@@ -23,7 +23,7 @@ class ModelConfig:
     heads: int = 4
     tokens: int = 16
     """K: latent tokens."""
-    token_size: int = 32
+    token_size: int = 16
     """F_token: numbers in a latent token; the latent has K * F_token."""
     encoder_blocks: int = 2
     """Cross-attention, self-attention and feed-forward, in both encoders."""
@@ -35,6 +35,8 @@ class ModelConfig:
     evenly spread, and may look at near points first. Otherwise tokens are learned numbers alone, as in the paper."""
     encoder_points: int = 256
     """Surface points that the encoders are trained on; they take any number."""
+    deformation_points: int = 128
+    """The first of them, that the deformation encoder looks at."""
     frequencies: int = 8
     """Of the position embedding, per axis: pi, 2 pi, 4 pi, ..."""
 
@@ -51,10 +53,10 @@ class ModelConfig:
                 raise _invalid(field.name, f"is {value!r}", "Give a positive whole number")
         if self.width % self.heads:
             raise _invalid("width", f"is {self.width}, not a multiple of heads = {self.heads}", "Choose a multiple of heads")
-        for name in ("handles", "tokens"):
+        for name in ("handles", "tokens", "deformation_points"):
             if getattr(self, name) > self.encoder_points:
                 problem = f"is {getattr(self, name)}, more than encoder_points = {self.encoder_points}"
-                raise _invalid(name, problem, "They sit on encoder points: choose fewer")
+                raise _invalid(name, problem, "They are encoder points: choose fewer")
 
     @property
     def latent_size(self) -> int:

@@ -12,6 +12,7 @@ from neurok_ros.geometry.rotations import quaternion_matrix, quaternion_normaliz
 from neurok_ros.kinematics.neurok.config import ModelConfig
 from neurok_ros.kinematics.neurok.encoders import ShapeCode
 from neurok_ros.kinematics.neurok.layers import Block, PointEmbedding, RmsNorm, SelfBlock, squared_distances
+from neurok_ros.kinematics.neurok.surface import Surface
 
 
 @dataclass(frozen=True)
@@ -58,9 +59,9 @@ class ShapeAtPoints(nn.Module):
         self.embedding = PointEmbedding(config.width, config.frequencies)
         self.block = Block(config.width, config.heads, self_attention=False)
 
-    def forward(self, points: Tensor, normals: Tensor, tokens: Tensor) -> Tensor:
+    def forward(self, surface: Surface, tokens: Tensor) -> Tensor:
         """(b, n, width)."""
-        seen: Tensor = self.block(self.embedding(points, normals), tokens)
+        seen: Tensor = self.block(self.embedding(surface), tokens)
         return seen
 
 
@@ -84,21 +85,21 @@ class HandleDecoder(nn.Module):
         self.motion = nn.Sequential(RmsNorm(width), nn.Linear(width, 7))
         _start_small(self.motion[1])
 
-    def prepare(self, shape: ShapeCode, anchors: tuple[Tensor, Tensor], points: Tensor, normals: Tensor) -> Prepared:
-        """Find the handles of shapes and the weights of their points (b, n, 3), normals (b, n, 3).
+    def prepare(self, shape: ShapeCode, anchors: Surface, surface: Surface) -> Prepared:
+        """Find the handles of shapes and the weights of their points.
 
         Args:
             shape: the code of the b shapes.
-            anchors: points (b, m, 3) and normals (b, m, 3), spread evenly; the first `handles` of them carry a handle.
-            points: (b, n, 3) query points in the unit sphere.
-            normals: (b, n, 3).
+            anchors: points spread evenly; the first `handles` of them carry a handle.
+            surface: query points.
         """
-        where, facing = anchors[0][:, : self.handles], anchors[1][:, : self.handles]
-        both = self.shape_at(torch.cat([where, points], 1), torch.cat([facing, normals], 1), shape.tokens)
+        carrying = anchors.first(self.handles)
+        where = carrying.points
+        both = self.shape_at(carrying.joined(surface), shape.tokens)
         handles, queries = both[:, : where.shape[1]], both[:, where.shape[1] :]
         query, key = self.query(queries), self.key(handles)
-        match = (query @ key.transpose(-1, -2)).to(points.dtype) / query.shape[-1] ** 0.5
-        apart = squared_distances(points, where)
+        match = (query @ key.transpose(-1, -2)).to(where.dtype) / query.shape[-1] ** 0.5
+        apart = squared_distances(surface.points, where)
         weights = (match - self.log_closeness.exp() * apart).softmax(-1)
         return Prepared(handles, where, weights, shape.tokens, _apart(where, shape))
 
@@ -124,9 +125,10 @@ class PointDecoder(nn.Module):
         self.motion = nn.Sequential(RmsNorm(width), nn.Linear(width, 8))
         _start_small(self.motion[1])
 
-    def prepare(self, shape: ShapeCode, anchors: tuple[Tensor, Tensor], points: Tensor, normals: Tensor) -> Prepared:
-        """Features of query points (b, n, 3) with normals (b, n, 3); anchors are of no use here."""
-        return Prepared(self.shape_at(points, normals, shape.tokens), points, None, shape.tokens, _apart(points, shape))
+    def prepare(self, shape: ShapeCode, anchors: Surface, surface: Surface) -> Prepared:
+        """Features of query points; anchors are of no use here."""
+        points = surface.points
+        return Prepared(self.shape_at(surface, shape.tokens), points, None, shape.tokens, _apart(points, shape))
 
     def controls(self, prepared: Prepared, latent: Tensor) -> Tensor:
         """(b, t, n, 3, 4) the rigid map at each point, of latents (b, t, K, F_token)."""

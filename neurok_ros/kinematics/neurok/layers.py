@@ -11,6 +11,8 @@ import math
 import torch
 from torch import Tensor, nn
 
+from neurok_ros.kinematics.neurok.surface import PART_NUMBERS, Surface
+
 
 def squared_distances(a: Tensor, b: Tensor) -> Tensor:
     """(..., m, n) between points (..., m, 3) and (..., n, 3)."""
@@ -115,20 +117,29 @@ class PointEmbedding(nn.Module):
     """Points with their normals, and more numbers where there are some, as features.
 
     Sines and cosines of each coordinate at doubling frequencies beside the coordinates themselves, as in 3DShape2VecSet
-    (Zhang et al. 2023), then a small network per point. Normals tell the two sides of a thin wall apart.
+    (Zhang et al. 2023), then a small network per point. Normals tell the two sides of a thin wall apart, and the middle of
+    a point's connected part, in sines and cosines too, says what moves with it.
     """
 
     def __init__(self, width: int, frequencies: int, more: int = 0) -> None:
         super().__init__()
         self.frequencies = frequencies
-        self.enter = nn.Linear(6 * frequencies + 6 + more, width)
+        self.enter = nn.Linear(12 * frequencies + 6 + PART_NUMBERS + more, width)
         self.feed_forward = FeedForward(width)
 
-    def forward(self, points: Tensor, normals: Tensor, more: Tensor | None = None) -> Tensor:
-        """(..., n, width) of points (..., n, 3) in the unit sphere, normals (..., n, 3) and more numbers (..., n, more)."""
+    def inputs(self, surface: Surface) -> Tensor:
+        """(b, n, numbers) what is known of each point."""
+        points = surface.points
         octaves = math.pi * 2.0 ** torch.arange(self.frequencies, device=points.device, dtype=points.dtype)
-        angles = (points.unsqueeze(-1) * octaves).flatten(-2)
-        inputs = [points, normals, angles.sin(), angles.cos()]
-        features: Tensor = self.enter(torch.cat(inputs if more is None else [*inputs, more], dim=-1))
+        places = torch.cat([points, surface.parts[..., :3]], dim=-1)
+        angles = (places.unsqueeze(-1) * octaves).flatten(-2)
+        return torch.cat([points, surface.normals, surface.parts, angles.sin(), angles.cos()], dim=-1)
+
+    def forward(self, surface: Surface, more: Tensor | None = None) -> Tensor:
+        """(b, n, width), or (b, t, n, width) where there are more numbers (b, t, n, more)."""
+        known = self.inputs(surface)
+        if more is not None:
+            known = torch.cat([known.unsqueeze(1).expand(*more.shape[:-1], -1), more], dim=-1)
+        features: Tensor = self.enter(known)
         out: Tensor = features + self.feed_forward(features)
         return out

@@ -20,6 +20,7 @@ from neurok_ros.kinematics.neurok.decoders import Prepared
 from neurok_ros.kinematics.neurok.encoders import ShapeCode
 from neurok_ros.kinematics.neurok.model import NeurokModel, transform
 from neurok_ros.kinematics.neurok.subspace import ActiveSubspace, Criterion, active_subspace
+from neurok_ros.kinematics.neurok.surface import Surface
 from neurok_ros.kinematics.rigid import RigidBody
 
 Floats = NDArray[np.float64]
@@ -38,6 +39,8 @@ class EncodedObject:
     samples: SurfaceSamples
     sample_part: NDArray[np.int64]
     """(s,) the connected part of the mesh that each sample lies on."""
+    surface: Surface
+    """The samples as the network sees them."""
     center: Floats
     """(3,) metres: the origin of the network's coordinates."""
     radius: float
@@ -56,11 +59,9 @@ class EncodedObject:
             rotations: (s, 3, 3) how the material turned there.
         """
         count, like = self.model.config.encoder_points, self.rest
-        points = self.unit(torch.from_numpy(self.samples.points[:count])).to(like)
-        normals = torch.from_numpy(self.samples.normals[:count]).to(like)
         there, turned = self.unit(moved[:count]).to(like), rotations[:count].to(like)
         with torch.no_grad():
-            found = self.model.encode_deformation(points[None], normals[None], there[None, None], turned[None, None], self.shape)
+            found = self.model.encode_deformation(self.surface.first(count), there[None, None], turned[None, None], self.shape)
         return found.mean[0, 0]
 
     def unit(self, points: Tensor) -> Tensor:
@@ -81,9 +82,9 @@ def encode_object(vertices: Floats, faces: NDArray[np.integer], model: NeurokMod
         NeurokError: RECONSTRUCTION_FAILED where the mesh has no surface or is not finite.
     """
     _check_mesh(vertices, faces)
-    samples = sample_surface(vertices, faces, max(SAMPLES, model.config.encoder_points), seed)
-    part = connected_parts(faces, len(vertices))[faces[samples.faces, 0]]
-    return encode_samples(samples, part, model)
+    part = connected_parts(faces, len(vertices))[faces[:, 0]]
+    samples = sample_surface(vertices, faces, max(SAMPLES, model.config.encoder_points), seed, part)
+    return encode_samples(samples, part[samples.faces], model)
 
 
 def encode_samples(samples: SurfaceSamples, part: NDArray[np.int64], model: NeurokModel) -> EncodedObject:
@@ -100,13 +101,15 @@ def encode_samples(samples: SurfaceSamples, part: NDArray[np.int64], model: Neur
     points = torch.from_numpy((samples.points - center) / radius).float().to(device)[None]
     normals = torch.from_numpy(samples.normals).float().to(device)[None]
     count = model.config.encoder_points
-    seen = points[:, :count], normals[:, :count]
+    label = torch.from_numpy(np.unique(part, return_inverse=True)[1].reshape(1, -1)).to(device)
+    surface = Surface.of(points, normals, label)
+    seen = surface.first(count)
     with torch.no_grad():
-        shape = model.encode_shape(*seen)
+        shape = model.encode_shape(seen)
         still = torch.eye(3, device=device).expand(1, 1, count, 3, 3)
-        rest = model.encode_deformation(*seen, seen[0].unsqueeze(1), still, shape).mean[0, 0]
-        prepared = model.prepare(shape, seen, points, normals)
-    return EncodedObject(model, samples, part, center, radius, shape, prepared, rest)
+        rest = model.encode_deformation(seen, seen.points.unsqueeze(1), still, shape).mean[0, 0]
+        prepared = model.prepare(shape, seen, surface)
+    return EncodedObject(model, samples, part, surface, center, radius, shape, prepared, rest)
 
 
 def reduce(encoded: EncodedObject, size: int, criterion: Criterion = "kinetic", samples: int = 128) -> ActiveSubspace:

@@ -8,6 +8,7 @@ from torch import Tensor, nn
 from neurok_ros.kinematics.neurok.config import ModelConfig
 from neurok_ros.kinematics.neurok.decoders import HandleDecoder, PointDecoder, Prepared
 from neurok_ros.kinematics.neurok.encoders import DeformationEncoder, Posterior, PriorEncoder, ShapeCode
+from neurok_ros.kinematics.neurok.surface import Surface
 
 
 class NeurokModel(nn.Module):
@@ -25,24 +26,19 @@ class NeurokModel(nn.Module):
             HandleDecoder(config) if config.decoder == "handles" else PointDecoder(config)
         )
 
-    def encode_shape(self, points: Tensor, normals: Tensor) -> ShapeCode:
-        """The prior of shapes of points (b, n, 3) with normals (b, n, 3)."""
-        code: ShapeCode = self.prior_encoder(points, normals)
+    def encode_shape(self, surface: Surface) -> ShapeCode:
+        """The prior of shapes, from evenly spread points."""
+        code: ShapeCode = self.prior_encoder(surface)
         return code
 
-    def encode_deformation(
-        self, points: Tensor, normals: Tensor, moved: Tensor, rotations: Tensor, shape: ShapeCode
-    ) -> Posterior:
+    def encode_deformation(self, surface: Surface, moved: Tensor, rotations: Tensor, shape: ShapeCode) -> Posterior:
         """The posterior of deformations to points (b, t, n, 3) with local rotations (b, t, n, 3, 3)."""
-        posterior: Posterior = self.deformation_encoder(points, normals, moved, rotations, shape)
+        posterior: Posterior = self.deformation_encoder(surface, moved, rotations, shape)
         return posterior
 
-    def prepare(self, shape: ShapeCode, anchors: tuple[Tensor, Tensor], points: Tensor, normals: Tensor) -> Prepared:
-        """All that decoding at points (b, n, 3) with normals (b, n, 3) needs beside the latent.
-
-        `anchors` are the evenly spread points and normals (b, m, 3) that the shape was encoded from.
-        """
-        return self.decoder.prepare(shape, anchors, points, normals)
+    def prepare(self, shape: ShapeCode, anchors: Surface, surface: Surface) -> Prepared:
+        """All that decoding at a surface's n points needs beside the latent; `anchors` are what the shape was encoded from."""
+        return self.decoder.prepare(shape, anchors, surface)
 
     def controls(self, prepared: Prepared, latent: Tensor) -> Tensor:
         """(b, t, c, 3, 4) rigid maps, of latents (b, t, K, F_token)."""
@@ -55,16 +51,13 @@ class NeurokModel(nn.Module):
             return controls
         return blend(prepared.weights.unsqueeze(1), controls)
 
-    def forward(
-        self, points: Tensor, normals: Tensor, moved: Tensor, rotations: Tensor, noise: Tensor
-    ) -> tuple[Tensor, Posterior, ShapeCode]:
+    def forward(self, surface: Surface, moved: Tensor, rotations: Tensor, noise: Tensor) -> tuple[Tensor, Posterior, ShapeCode]:
         """Encode deformations and decode them again, for training.
 
         The first `encoder_points` points are encoded, those after them are decoded.
 
         Args:
-            points: (b, n, 3) at rest, evenly spread in every first part.
-            normals: (b, n, 3).
+            surface: n points at rest.
             moved: (b, t, n, 3).
             rotations: (b, t, n, 3, 3).
             noise: (b, t, K, F_token) standard normal numbers; zeros decode the posterior's mean.
@@ -73,11 +66,11 @@ class NeurokModel(nn.Module):
             (b, t, n - encoder_points, 3, 4) the decoded affine map of each point after the encoder's; the posterior; the prior.
         """
         count = self.config.encoder_points
-        seen, facing = points[:, :count], normals[:, :count]
-        shape = self.encode_shape(seen, facing)
-        posterior = self.encode_deformation(seen, facing, moved[:, :, :count], rotations[:, :, :count], shape)
+        seen = surface.first(count)
+        shape = self.encode_shape(seen)
+        posterior = self.encode_deformation(seen, moved, rotations, shape)
         latent = posterior.mean + (0.5 * posterior.log_variance).exp() * noise
-        prepared = self.prepare(shape, (seen, facing), points[:, count:], normals[:, count:])
+        prepared = self.prepare(shape, seen, surface.after(count))
         return self.maps(prepared, latent), posterior, shape
 
 

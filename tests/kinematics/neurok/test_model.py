@@ -16,6 +16,7 @@ from neurok_ros.kinematics.neurok.config import ModelConfig
 from neurok_ros.kinematics.neurok.encoders import Posterior, ShapeCode
 from neurok_ros.kinematics.neurok.layers import Attention, Block, FeedForward, RmsNorm
 from neurok_ros.kinematics.neurok.model import NeurokModel, kl_divergence, transform
+from neurok_ros.kinematics.neurok.surface import Surface
 
 DECODERS = ("handles", "points")
 
@@ -32,16 +33,22 @@ def tiny(decoder: str = "handles") -> NeurokModel:
         decoder_blocks=1,
         handles=6,
         encoder_points=40,
+        deformation_points=40,
     )
     model = NeurokModel(config).double()
     torch.nn.init.normal_(model.decoder.motion[1].weight, std=0.2)  # type: ignore[arg-type]
     return model.requires_grad_(False)
 
 
-def some_shape(points: int = 70) -> tuple[torch.Tensor, torch.Tensor]:
+def some_shape(points: int = 70) -> Surface:
     generator = torch.Generator().manual_seed(1)
     raw = torch.randn(2, 1, points, 3, generator=generator, dtype=torch.float64)
-    return 0.5 * raw[0] / raw[0].norm(dim=-1).max(), torch.nn.functional.normalize(raw[1], dim=-1)
+    part = torch.arange(points).remainder(3).unsqueeze(0)
+    return Surface.of(0.5 * raw[0] / raw[0].norm(dim=-1).max(), torch.nn.functional.normalize(raw[1], dim=-1), part)
+
+
+def picked(surface: Surface, index: torch.Tensor) -> Surface:
+    return Surface(surface.points[:, index], surface.normals[:, index], surface.parts[:, index])
 
 
 def second_derivative(function: torch.nn.Module, x: torch.Tensor, way: torch.Tensor) -> torch.Tensor:
@@ -73,13 +80,13 @@ def test_layers_survive_forward_over_forward(layer: torch.nn.Module) -> None:
 @pytest.mark.parametrize("decoder", DECODERS)
 def test_the_decoder_survives_forward_over_forward(decoder: str) -> None:
     model = tiny(decoder)
-    points, normals = some_shape()
-    shape = model.encode_shape(points[:, :40], normals[:, :40])
-    prepared = model.prepare(shape, (points[:, :40], normals[:, :40]), points, normals)
+    surface = some_shape()
+    shape = model.encode_shape(surface.first(40))
+    prepared = model.prepare(shape, surface.first(40), surface)
     z, way = torch.randn(2, 1, 1, 4, 8, generator=torch.Generator().manual_seed(4), dtype=torch.float64)
 
     def decode(latent: torch.Tensor) -> torch.Tensor:
-        return transform(model.maps(prepared, latent), points[:, None])
+        return transform(model.maps(prepared, latent), surface.points[:, None])
 
     h = 1e-3
     differences = (
@@ -92,9 +99,9 @@ def test_the_decoder_survives_forward_over_forward(decoder: str) -> None:
 @pytest.mark.parametrize("decoder", DECODERS)
 def test_maps_are_rigid_at_controls_and_targets_do_not_mix(decoder: str) -> None:
     model = tiny(decoder)
-    points, normals = some_shape()
-    shape = model.encode_shape(points[:, :40], normals[:, :40])
-    prepared = model.prepare(shape, (points[:, :40], normals[:, :40]), points, normals)
+    surface = some_shape()
+    shape = model.encode_shape(surface.first(40))
+    prepared = model.prepare(shape, surface.first(40), surface)
     latents = torch.randn(1, 3, 4, 8, dtype=torch.float64)
     controls = model.controls(prepared, latents)
     rotation = controls[..., :3]
@@ -106,27 +113,27 @@ def test_maps_are_rigid_at_controls_and_targets_do_not_mix(decoder: str) -> None
 @pytest.mark.parametrize("decoder", DECODERS)
 def test_no_order_of_encoded_points_matters_but_for_the_first_which_are_anchors(decoder: str) -> None:
     model = tiny(decoder)
-    points, normals = some_shape(40)
-    moved, turn = points[:, None] + 0.1, torch.eye(3).double().expand(1, 1, 40, 3, 3)
+    surface = some_shape(40)
+    moved, turn = surface.points[:, None] + 0.1, torch.eye(3).double().expand(1, 1, 40, 3, 3)
     order = torch.cat([torch.arange(4), 4 + torch.randperm(36, generator=torch.Generator().manual_seed(5))])
     means = []
     for index in (torch.arange(40), order):
-        p, n = points[:, index], normals[:, index]
-        shape = model.encode_shape(p, n)
-        means.append(model.encode_deformation(p, n, moved[:, :, index], turn, shape).mean)
+        seen = picked(surface, index)
+        shape = model.encode_shape(seen)
+        means.append(model.encode_deformation(seen, moved[:, :, index], turn, shape).mean)
     torch.testing.assert_close(means[0], means[1], rtol=0, atol=1e-12)
 
 
 def test_the_encoder_sees_a_rotation_whichever_sign_its_quaternion_has() -> None:
     """A turn by just under and just over 180 degrees about an axis and its opposite is nearly the same motion."""
     model = tiny()
-    points, normals = some_shape(40)
-    shape = model.encode_shape(points, normals)
-    moved = points[:, None].expand(1, 1, 40, 3)
+    surface = some_shape(40)
+    shape = model.encode_shape(surface)
+    moved = surface.points[:, None].expand(1, 1, 40, 3)
     codes = []
     for angle in (3.0, 3.0 - 2 * torch.pi):
         turn = quaternion_matrix(quaternion_exp(torch.tensor([0.0, 0.0, angle], dtype=torch.float64)))
-        codes.append(model.encode_deformation(points, normals, moved, turn.expand(1, 1, 40, 3, 3), shape).mean)
+        codes.append(model.encode_deformation(surface, moved, turn.expand(1, 1, 40, 3, 3), shape).mean)
     torch.testing.assert_close(codes[0], codes[1], rtol=0, atol=1e-10)
 
 
@@ -142,9 +149,9 @@ def test_kl_is_that_of_torch_distributions() -> None:
 
 def test_weights_of_the_handles_come_from_the_shape_and_sum_to_one() -> None:
     model = tiny("handles")
-    points, normals = some_shape()
-    shape = model.encode_shape(points[:, :40], normals[:, :40])
-    weights = model.prepare(shape, (points[:, :40], normals[:, :40]), points, normals).weights
+    surface = some_shape()
+    shape = model.encode_shape(surface.first(40))
+    weights = model.prepare(shape, surface.first(40), surface).weights
     assert weights is not None
     assert weights.shape == (1, 70, 6)
     torch.testing.assert_close(weights.sum(-1), torch.ones(1, 70).double(), rtol=0, atol=1e-12)
@@ -155,8 +162,9 @@ def test_a_checkpoint_gives_back_config_and_weights(tmp_path: Path) -> None:
     save_model(model, path, {"step": 3}, torch.float32)
     again = load_model(path, "cpu")
     assert again.config == model.config
-    points, normals = (x.float() for x in some_shape(40))
-    torch.testing.assert_close(again.encode_shape(points, normals).mean, model.encode_shape(points, normals).mean, rtol=0, atol=0)
+    raw = some_shape(40)
+    surface = Surface(raw.points.float(), raw.normals.float(), raw.parts.float())
+    torch.testing.assert_close(again.encode_shape(surface).mean, model.encode_shape(surface).mean, rtol=0, atol=0)
     assert [p.name for p in tmp_path.iterdir()] == ["w.safetensors"]
 
 
@@ -203,3 +211,11 @@ def test_numbers_that_are_not_finite_are_refused(tmp_path: Path) -> None:
 def test_a_config_of_no_use_is_refused(change: dict[str, object], named: str) -> None:
     with pytest.raises(NeurokError, match=rf"model\.{named}"):
         dataclasses.replace(ModelConfig(), **change)  # type: ignore[arg-type]
+
+
+def test_what_parts_are_told_to_their_points() -> None:
+    """Middle and spread of two parts by hand; labels may be any."""
+    points = torch.tensor([[[0.0, 0, 0], [2.0, 0, 0], [0, 5.0, 0], [0, 5.0, 4.0]]])
+    parts = Surface.of(points, points, torch.tensor([[3, 3, 1, 1]])).parts
+    torch.testing.assert_close(parts[0, 0], torch.tensor([1.0, 0, 0, 1.0, 0, 0]))
+    torch.testing.assert_close(parts[0, 3], torch.tensor([0, 5.0, 2.0, 0, 0, 2.0]))

@@ -59,7 +59,7 @@ class ArticulatedSource:
         """`key` and an instance's number seed the builder; `instances` is a fixed set, or None for objects without end."""
         self.name = f"articulated/{category}"
         self._build = partial(build_object, builder, key)
-        self._pool = Pool(self._build, instances, size=6, uses=8)
+        self._pool = Pool(self._build, instances, size=6, uses=16)
 
     def sample(self, rng: np.random.Generator, points: int, targets: int = 1) -> list[Pair]:
         """See `training.pairs.PairSource`."""
