@@ -21,8 +21,15 @@ from neurok_ros.kinematics.modal import SkinningModes
 from training.evaluation.metrics import split_closed
 from training.evaluation.objects import EvaluationObject, Floats, Ints, MaterialPoints
 
-Positions = Callable[[Tensor], Tensor]
-"""From a state (dim,) to points (p, 3), differentiable, float64."""
+
+class Motion(Protocol):
+    """Points as a function of a state (dim,), float64."""
+
+    def positions(self, q: Tensor) -> Tensor:
+        """(p, 3)."""
+
+    def jacobian(self, q: Tensor) -> Tensor:
+        """(p, 3, dim)."""
 
 
 class StateSpace(Protocol):
@@ -36,7 +43,7 @@ class StateSpace(Protocol):
     def rest(self) -> Tensor:
         """(dim,) the state that means the object as it is given."""
 
-    def follow(self, points: MaterialPoints) -> Positions:
+    def follow(self, points: MaterialPoints) -> Motion:
         """Where these points are in a state."""
 
     def start(self, target: Floats) -> Tensor:
@@ -59,6 +66,40 @@ class Method(Protocol):
 
 
 @dataclass(frozen=True)
+class LinearMotion:
+    """x = start + B q."""
+
+    start: Tensor
+    """(p, 3)."""
+    basis: Tensor
+    """(p, 3, dim)."""
+
+    def positions(self, q: Tensor) -> Tensor:
+        """(p, 3)."""
+        return self.start + self.basis @ q
+
+    def jacobian(self, q: Tensor) -> Tensor:
+        """The basis, whatever the state."""
+        return self.basis
+
+
+@dataclass(frozen=True)
+class CurvedMotion:
+    """Any differentiable function from a state (dim,) to points (p, 3)."""
+
+    function: Callable[[Tensor], Tensor]
+
+    def positions(self, q: Tensor) -> Tensor:
+        """(p, 3)."""
+        return self.function(q)
+
+    def jacobian(self, q: Tensor) -> Tensor:
+        """(p, 3, dim), by forward differentiation."""
+        slope: Tensor = torch.func.jacfwd(self.function)(q)
+        return slope
+
+
+@dataclass(frozen=True)
 class Linear:
     """Vertices that are linear in the state: x = X + B q."""
 
@@ -76,11 +117,11 @@ class Linear:
         """Zero."""
         return torch.zeros(self.dim, dtype=torch.float64)
 
-    def follow(self, points: MaterialPoints) -> Positions:
+    def follow(self, points: MaterialPoints) -> Motion:
         """Barycentric sums of the vertices' rows."""
         start = torch.from_numpy(points.at(self.vertices))
         basis = torch.from_numpy(np.einsum("pc,pcxk->pxk", points.weights, self.basis[points.corners]))
-        return lambda q: start + basis @ q
+        return LinearMotion(start, basis)
 
     def start(self, target: Floats) -> Tensor:
         """Rest."""
@@ -125,10 +166,10 @@ class RigidStates:
         """Zero."""
         return torch.zeros(6, dtype=torch.float64)
 
-    def follow(self, points: MaterialPoints) -> Positions:
+    def follow(self, points: MaterialPoints) -> Motion:
         """x = R(q[3:]) X + q[:3]."""
         start = torch.from_numpy(points.at(self.vertices))
-        return lambda q: start @ quaternion_matrix(quaternion_exp(q[3:])).T + q[:3]
+        return CurvedMotion(lambda q: start @ quaternion_matrix(quaternion_exp(q[3:])).T + q[:3])
 
     def start(self, target: Floats) -> Tensor:
         """The least sum of squares over the surface."""
@@ -226,10 +267,10 @@ class MlpStates:
         """What the encoder makes of no displacement."""
         return self._encode(torch.zeros(self.linear.dim, dtype=torch.float64))
 
-    def follow(self, points: MaterialPoints) -> Positions:
+    def follow(self, points: MaterialPoints) -> Motion:
         """The linear space's positions for the decoded components."""
-        positions = self.linear.follow(points)
-        return lambda q: positions(self.scale * self.decoder(q))
+        linear = self.linear.follow(points)
+        return CurvedMotion(lambda q: linear.positions(self.scale * self.decoder(q)))
 
     def start(self, target: Floats) -> Tensor:
         """What the encoder makes of the target."""

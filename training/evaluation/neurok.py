@@ -15,7 +15,7 @@ from neurok_ros.geometry.driving import connected_parts
 from neurok_ros.kinematics.neurok.learned import EncodedObject, NeurokKinematics, encode_object, reduce
 from neurok_ros.kinematics.neurok.model import NeurokModel
 from neurok_ros.kinematics.neurok.subspace import ActiveSubspace, Criterion
-from training.evaluation.methods import Positions, StateSpace, kabsch
+from training.evaluation.methods import Motion, StateSpace, kabsch
 from training.evaluation.objects import EvaluationObject, Floats, MaterialPoints
 
 _NEIGHBOURS = 12
@@ -85,9 +85,9 @@ class NeurokStates:
     def _samples(self) -> MaterialPoints:
         return MaterialPoints.on(self.encoded.samples, self.given.vertices, self.given.faces)
 
-    def follow(self, points: MaterialPoints) -> Positions:
+    def follow(self, points: MaterialPoints) -> Motion:
         """As the prediction follows them."""
-        return self._kinematics.at(torch.from_numpy(points.at(self.given.vertices))).positions
+        return self._kinematics.at(torch.from_numpy(points.at(self.given.vertices)))
 
     def start(self, target: Floats) -> Tensor:
         """The posterior's mean for the samples' motion, projected."""

@@ -28,7 +28,7 @@ def object_signals(space: NeurokStates) -> dict[str, float]:
     start = encoded.unit(torch.from_numpy(encoded.samples.points)).to(encoded.rest)
     with torch.no_grad():
         decoded = transform(encoded.model.maps(encoded.prepared, encoded.rest[None, None])[0, 0], start)
-    jacobian = torch.func.jacfwd(space.follow(space.given.fitting))(space.rest).flatten(0, 1)
+    jacobian = space.follow(space.given.fitting).jacobian(space.rest).flatten(0, 1)
     return {
         "mahalanobis": float((encoded.rest - encoded.shape.mean[0]).norm()),
         "residual": float((decoded - start).square().sum(-1).mean().sqrt()),
