@@ -64,6 +64,10 @@ class StrainSites:
         """(s, 3, 3) dimensionless, from particle positions (n, 3) in metres."""
         return torch.einsum("sai,saj->sij", positions[self.index], self.gradient)
 
+    def select(self, chosen: Tensor) -> StrainSites:
+        """Only the sites that are chosen, (s,) bool."""
+        return StrainSites(self.index[chosen], self.gradient[chosen], self.volume[chosen])
+
     def to(self, device: torch.device) -> StrainSites:
         """The same sites on another device."""
         return StrainSites(self.index.to(device), self.gradient.to(device), self.volume.to(device))

@@ -4,6 +4,7 @@ from neurok_ros.dynamics.body import Body, Material
 from neurok_ros.dynamics.contact import contact_resolution
 from neurok_ros.dynamics.frame import Frame
 from neurok_ros.dynamics.integrator import SolverSettings
+from neurok_ros.dynamics.joints import elastic_sites
 from neurok_ros.dynamics.loads import AppliedForce, Hold, PointSprings, Schedule, Springs
 from neurok_ros.dynamics.rollout import Conditions, simulate
 from neurok_ros.dynamics.state_space import CoordinateDamping, CoordinateLimits, DistanceLimit, KineticDamping, StatePrior
@@ -30,6 +31,7 @@ __all__ = [
     "ToolShape",
     "checked_push",
     "contact_resolution",
+    "elastic_sites",
     "signed_distance",
     "simulate",
 ]
