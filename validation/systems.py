@@ -220,6 +220,11 @@ def straight_push(start: Iterable[float], end: Iterable[float], duration: float)
     return ToolPath(np.array([0.0, duration]), ends, np.tile([0.0, 0.0, 0.0, 1.0], (2, 1)))
 
 
+def velocity(*components: float) -> Tensor:
+    """(dim,) generalized velocity."""
+    return torch.tensor(components, dtype=torch.float64)
+
+
 def untouchable(kinematics: KinematicParameterization, masses: Iterable[float]) -> Body:
     """A body of particles with these masses (n,) in kg that nothing can touch."""
     nothing = torch.zeros(0, dtype=torch.int64)

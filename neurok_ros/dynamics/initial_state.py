@@ -20,7 +20,7 @@ from neurok_ros.errors import ErrorCode, NeurokError
 RANK_TOLERANCE = 1e-6
 """Relative to the best observed direction: directions observed more weakly count as unobserved."""
 MOVING_TOLERANCE = 1e-10
-"""Relative to the largest inertia: directions of less move nothing (redundant coordinates)."""
+"""Inertia of directions in coordinates that have one each: directions of less move nothing (redundant coordinates)."""
 STEP_TOLERANCE = 1e-10
 """Part of the body's length: the search for the state ends when a step moves the particles by less."""
 MAX_ITERATIONS = 100
@@ -94,9 +94,11 @@ class _Observation:
         jacobian = body.kinematics.jacobian(q)
         dim = jacobian.shape[2]
         flat = jacobian.reshape(-1, dim)
-        inertia, axes = torch.linalg.eigh(flat.T @ (body.masses.repeat_interleave(3).unsqueeze(1) * flat))
-        moving = inertia > MOVING_TOLERANCE * inertia[-1].clamp(min=1e-300)
-        unit_energy = axes[:, moving] / inertia[moving].sqrt()
+        mass_matrix = flat.T @ (body.masses.repeat_interleave(3).unsqueeze(1) * flat)
+        unit = mass_matrix.diagonal().clamp(min=1e-300).rsqrt()
+        inertia, axes = torch.linalg.eigh(unit.unsqueeze(1) * mass_matrix * unit)
+        moving = inertia > MOVING_TOLERANCE
+        unit_energy = unit.unsqueeze(1) * axes[:, moving] / inertia[moving].sqrt()
         chosen = jacobian[particles]
         left, singular, right = torch.linalg.svd(chosen.reshape(-1, dim) @ unit_energy, full_matrices=False)
         seen = singular > RANK_TOLERANCE * singular.max().clamp(min=1e-300) if len(singular) else singular > 0.0

@@ -58,6 +58,8 @@ class Conditions:
     """On particles, over time."""
     initial_velocity: Tensor | None = None
     """(dim,) 1/s, generalized velocity at the start."""
+    initial_state: Tensor | None = None
+    """(s,) where the motion starts, see `dynamics.initial_state`; None: at rest. Held particles are held where they start."""
 
 
 def simulate(
@@ -68,7 +70,7 @@ def simulate(
     settings: SolverSettings | None = None,
     should_stop: Callable[[], bool] | None = None,
 ) -> Iterator[Frame]:
-    """Roll out a body's motion from its rest state.
+    """Roll out a body's motion from its rest state, or the given initial state.
 
     Args:
         body: what moves.
@@ -116,7 +118,9 @@ class _Rollout:
         self._tool = conditions.tool if conditions.path is not None else None
         self._path = checked_push(self._tool, conditions.path) if self._tool and conditions.path is not None else None
         self._force_limit = _checked_force_limit(conditions.force_limit)
-        self._x0 = body.rest_positions
+        self._q0 = body.kinematics.rest if conditions.initial_state is None else conditions.initial_state
+        with torch.no_grad():
+            self._x0 = body.kinematics.positions(self._q0)
         self._gravity = self._x0.new_tensor(conditions.gravity)
         permanent = (Hold(conditions.anchors),) if conditions.anchors is not None else ()
         self._loads = Loads(conditions.springs, conditions.forces, permanent + conditions.holds)
@@ -173,7 +177,7 @@ class _Rollout:
         support = points.new_tensor(conditions.support) if conditions.support is not None else None
         speed = float(np.sqrt(2.0 * gravity * body.length))
         if conditions.initial_velocity is not None:
-            start = body.kinematics.jacobian(body.kinematics.rest) @ conditions.initial_velocity
+            start = body.kinematics.jacobian(self._q0) @ conditions.initial_velocity
             speed = max(speed, float(start.norm(dim=1).max()))
         if self._path is not None and self._tool is not None:
             speed = max(speed, self._path.speed_between(-np.inf, np.inf, self._tool.bounding_radius))
@@ -196,7 +200,7 @@ class _Rollout:
 
     @torch.no_grad()
     def _initial_history(self, velocity: Tensor | None) -> History:
-        body, q = self._body, self._body.kinematics.rest
+        body, q = self._body, self._q0
         step = torch.zeros(body.kinematics.dim, dtype=q.dtype, device=q.device)
         v = torch.zeros_like(self._x0)
         if velocity is not None:

@@ -27,7 +27,8 @@ import torch
 from torch import Tensor
 
 from neurok_ros.dynamics.body import Body
-from neurok_ros.dynamics.energies import NeoHookean
+from neurok_ros.dynamics.energies import NeoHookean, PairForces
+from neurok_ros.dynamics.loads import PointSprings, Springs
 from neurok_ros.errors import ErrorCode, NeurokError
 from neurok_ros.parameterization import KinematicParameterization
 
@@ -41,34 +42,60 @@ NULL_INERTIA = 1e-12
 
 
 class Potential(Protocol):
-    """A potential energy of particle positions."""
+    """A potential energy of a state and its particles."""
 
-    def value_and_force(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        """Energy () in J and the forces (n, 3) in N, minus its gradient, at positions (n, 3) in metres."""
+    def at(self, q: Tensor, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Energy () in J, forces (n, 3) in N on the particles and generalized forces (dim,): together minus its gradient.
+
+        Args:
+            q: (s,) state.
+            x: (n, 3) metres, its particles.
+        """
 
 
 class BodyPotential:
-    """Gravity and elastic strain of a body, undamped.
+    """Gravity, elastic strain, springs and the potentials of the state: all that a body and its loads store, undamped.
 
     Args:
-        body: with masses and, where it can strain, strain sites.
+        body: with masses, and where it has them strain sites and potentials of the state.
         gravity: (3,) m/s^2.
+        springs: between particles and to points.
     """
 
-    def __init__(self, body: Body, gravity: tuple[float, float, float] = (0.0, 0.0, -9.81)) -> None:
+    def __init__(
+        self,
+        body: Body,
+        gravity: tuple[float, float, float] = (0.0, 0.0, -9.81),
+        springs: tuple[Springs | PointSprings, ...] = (),
+    ) -> None:
         self._weight = body.masses.unsqueeze(1) * body.masses.new_tensor(gravity)
-        self._sites = body.strain
         self._elastic = NeoHookean(body.material.shear_modulus, body.material.lame_lambda)
+        self._sites, self._springs, self._state_energies = body.strain, springs, body.state_energies
+        self._no_force = body.masses.new_zeros(body.kinematics.dim)
 
-    def value_and_force(self, x: Tensor) -> tuple[Tensor, Tensor]:
+    def at(self, q: Tensor, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """See `Potential`; gravity's energy is zero at the frame's origin."""
-        value, force = -(self._weight * x).sum(), self._weight
-        if self._sites is None:
-            return value, force
-        density, stress = self._elastic.value_and_stress(self._sites.deformation_gradients(x).view(-1, 9))
-        weighted = (stress * self._sites.volume.unsqueeze(1)).view(-1, 3, 3)
-        pulls = (self._sites.gradient @ weighted.transpose(1, 2)).view(-1, 3)
-        return value + density @ self._sites.volume, force.index_add(0, self._sites.index.view(-1), pulls, alpha=-1.0)
+        value, force, generalized = -(self._weight * x).sum(), self._weight, self._no_force
+        if self._sites is not None:
+            density, stress = self._elastic.value_and_stress(self._sites.deformation_gradients(x).view(-1, 9))
+            weighted = (stress * self._sites.volume.unsqueeze(1)).view(-1, 3, 3)
+            pulls = (self._sites.gradient @ weighted.transpose(1, 2)).view(-1, 3)
+            value = value + density @ self._sites.volume
+            force = force.index_add(0, self._sites.index.view(-1), pulls, alpha=-1.0)
+        for spring in self._springs:
+            stored, pull = spring.forces(x)
+            gradient = torch.zeros_like(x)
+            if isinstance(pull, PairForces):
+                pull.add_to(gradient)
+            else:
+                gradient.index_add_(0, pull.particle, pull.gradient)
+            value, force = value + stored, force - gradient
+        for energy in self._state_energies:
+            part = energy.at(q[len(q) - energy.size :])
+            value = value + part.value
+            generalized = generalized.clone()
+            generalized[len(generalized) - energy.size :] -= part.gradient
+        return value, force, generalized
 
 
 @dataclass(frozen=True)
@@ -129,10 +156,10 @@ def variational(
     momentum = now.weighted.T @ (now.jacobian @ velocity)
     size = float((now.x.amax(0) - now.x.amin(0)).max()) or float(now.x.abs().max()) or 1.0
     for index in range(count + 1):
-        value, force = potential.value_and_force(now.x)
+        value, force, generalized = potential.at(now.q, now.x)
         if external is not None:
             force = force + external(index * step)
-        impulse = 0.5 * step * (force.reshape(-1) @ now.jacobian)
+        impulse = 0.5 * step * (force.reshape(-1) @ now.jacobian + generalized)
         if index > 0:
             momentum = ((now.x - before.x).view(-1) / step) @ now.weighted + impulse
         rate = now.rate(momentum)
