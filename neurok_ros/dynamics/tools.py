@@ -1,4 +1,4 @@
-"""The moving tool: a rigid primitive on a prescribed path."""
+"""The moving tool: a rigid primitive, or two as the fingers of a gripper, on a prescribed path."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SPEED_LIMIT = 10.0
 
 
 class ToolKind(Enum):
-    """Primitives of shape_msgs/SolidPrimitive, centred on the tool pose's origin, axes along its z."""
+    """Primitives centred on the tool pose's origin, axes along its z; all but the capsule are in shape_msgs/SolidPrimitive."""
 
     BOX = "box"
     """dimensions: full edge lengths x, y, z."""
@@ -27,21 +27,36 @@ class ToolKind(Enum):
     """dimensions: radius."""
     CYLINDER = "cylinder"
     """dimensions: height, radius."""
+    CAPSULE = "capsule"
+    """dimensions: height of the straight part between the round ends' centres, radius."""
 
 
-DIMENSION_NAMES = {ToolKind.BOX: ("x", "y", "z"), ToolKind.SPHERE: ("radius",), ToolKind.CYLINDER: ("height", "radius")}
+DIMENSION_NAMES = {
+    ToolKind.BOX: ("x", "y", "z"),
+    ToolKind.SPHERE: ("radius",),
+    ToolKind.CYLINDER: ("height", "radius"),
+    ToolKind.CAPSULE: ("height", "radius"),
+}
 
 
 @dataclass(frozen=True)
 class ToolShape:
-    """A primitive and its dimensions in metres, in the order that shape_msgs/SolidPrimitive gives them."""
+    """A primitive and its dimensions in metres, in the order that shape_msgs/SolidPrimitive gives them; or two of them, the
+    fingers of a gripper, side by side along the tool's y axis with its origin in the middle of the gap."""
 
     kind: ToolKind
     dimensions: tuple[float, ...]
+    opening: float | None = None
+    """Metres, the gap between two fingers; None: one primitive, centred on the origin."""
+
+    @property
+    def offset(self) -> float:
+        """Metres from the tool's origin to the middle of each finger, along y; 0 for one primitive."""
+        return 0.0 if self.opening is None else 0.5 * self.opening + self.half_extents[1]
 
     @property
     def half_extents(self) -> tuple[float, float, float]:
-        """Metres: half of the bounding box along the tool's axes."""
+        """Metres: half of the bounding box of one primitive along the tool's axes."""
         if self.kind is ToolKind.BOX:
             x, y, z = self.dimensions
             return 0.5 * x, 0.5 * y, 0.5 * z
@@ -49,16 +64,17 @@ class ToolShape:
             (radius,) = self.dimensions
             return radius, radius, radius
         height, radius = self.dimensions
-        return radius, radius, 0.5 * height
+        return radius, radius, 0.5 * height + (radius if self.kind is ToolKind.CAPSULE else 0.0)
 
     @property
     def bounding_radius(self) -> float:
         """Metres: no point of the tool is farther from its origin."""
-        if self.kind is ToolKind.SPHERE:
-            return self.dimensions[0]
+        x, y, z = self.half_extents
+        if self.kind is ToolKind.BOX:
+            return float(np.linalg.norm([x, self.offset + y, z]))
         if self.kind is ToolKind.CYLINDER:
-            return float(np.hypot(self.dimensions[1], 0.5 * self.dimensions[0]))
-        return float(np.linalg.norm(self.half_extents))
+            return float(np.hypot(self.offset + y, z))
+        return float(np.hypot(self.offset, z - x)) + x
 
 
 @dataclass(frozen=True)
@@ -170,6 +186,9 @@ def _check_shape(shape: ToolShape) -> None:
     for index, (name, value) in enumerate(zip(names, shape.dimensions, strict=True)):
         if not np.isfinite(value) or value <= 0.0:
             raise _invalid(f"push.tool.dimensions[{index}]", f"{name} is {value:g} m", "Give a positive length in metres")
+    if shape.opening is not None and not (np.isfinite(shape.opening) and shape.opening > 0.0):
+        remedy = "Give the positive gap between two fingers in metres, or none for a tool in one piece"
+        raise _invalid("push.opening", f"is {shape.opening:g} m", remedy)
 
 
 def _invalid(field: str, problem: str, remedy: str) -> NeurokError:
@@ -186,6 +205,22 @@ def signed_distance(shape: ToolShape, points: Tensor) -> tuple[Tensor, Tensor]:
     Returns:
         (k,) metres, negative inside; (k, 3) unit outward normals.
     """
+    if shape.opening is None:
+        return _primitive_distance(shape, points)
+    side = torch.where(points[:, 1] < 0.0, -1.0, 1.0)
+    folded = torch.stack([points[:, 0], side * points[:, 1] - shape.offset, points[:, 2]], dim=1)
+    distance, normal = _primitive_distance(shape, folded)
+    return distance, torch.stack([normal[:, 0], side * normal[:, 1], normal[:, 2]], dim=1)
+
+
+def _primitive_distance(shape: ToolShape, points: Tensor) -> tuple[Tensor, Tensor]:
+    """`signed_distance` of one primitive, centred on the origin."""
+    if shape.kind is ToolKind.CAPSULE:
+        height, limit = shape.dimensions
+        along = points[:, 2].clamp(-0.5 * height, 0.5 * height)
+        away = torch.cat([points[:, :2], (points[:, 2] - along).unsqueeze(1)], dim=1)
+        length = away.norm(dim=1)
+        return length - limit, _directions(away, length)
     if shape.kind is ToolKind.SPHERE:
         radius = points.norm(dim=1)
         return radius - shape.dimensions[0], _directions(points, radius)

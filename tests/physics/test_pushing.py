@@ -82,6 +82,30 @@ def test_a_cylinder_on_edge_and_a_turning_box_push_too() -> None:
     assert swept.penetration < 1e-3
 
 
+def test_a_gripper_takes_what_is_between_its_fingers_along_both_ways() -> None:
+    """To and fro along the line of the fingers; the gap is 20 mm wider than the block."""
+    body = rigid_box((0.1, 0.06, 0.1), friction=FRICTION)
+    gripper = ToolShape(ToolKind.CAPSULE, (0.06, 0.01), opening=0.08)
+    times, y = np.array([0.0, 1.0, 2.0]), np.array([0.0, 0.1, -0.1])
+    path = ToolPath(times, np.stack([0 * y, y, 0 * y + 0.04], axis=1), np.tile([0.0, 0.0, 0.0, 1.0], (3, 1)))
+    there, back = simulate(body, Conditions(support=FLOOR, tool=gripper, path=path), [1.0, 2.5])
+    assert float(there.q[1]) == pytest.approx(0.1 - 0.01, abs=1e-3)
+    assert float(back.q[1]) == pytest.approx(-0.1 + 0.01, abs=5e-3)  # slides on by v^2 / (2 mu g) = 4 mm
+    assert there.tool_force[1] < -0.8 * FRICTION * body.mass * GRAVITY
+
+
+def test_a_capsule_pushes_as_a_cylinder_does_at_its_side() -> None:
+    body = rigid_box((0.1, 0.1, 0.1), friction=FRICTION)
+    ends = []
+    for kind, height in ((ToolKind.CYLINDER, 0.08), (ToolKind.CAPSULE, 0.04)):
+        tool = ToolShape(kind, (height, 0.02))
+        path = straight_push([-0.08, 0.0, 0.05], [0.12, 0.0, 0.05], 1.0)
+        (frame,) = simulate(body, Conditions(support=FLOOR, tool=tool, path=path), [1.5])
+        ends.append(float(frame.q[0]))
+    assert ends[1] == pytest.approx(ends[0], abs=1e-4)
+    assert ends[1] == pytest.approx(0.12 + 0.02 + 0.05, abs=6e-3)
+
+
 def test_the_rollout_stops_between_two_steps() -> None:
     asked: list[int] = []
 
