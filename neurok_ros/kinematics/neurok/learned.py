@@ -16,11 +16,12 @@ from neurok_ros.geometry.driving import connected_parts, drive, nearest_part
 from neurok_ros.geometry.rotations import quaternion_matrix
 from neurok_ros.geometry.sampling import SurfaceSamples, sample_surface
 from neurok_ros.kinematics.neurok.checkpoint import load_model
-from neurok_ros.kinematics.neurok.decoders import Prepared
+from neurok_ros.kinematics.neurok.decoders import HandleDecoder, PointDecoder, Prepared
 from neurok_ros.kinematics.neurok.encoders import ShapeCode
 from neurok_ros.kinematics.neurok.model import NeurokModel, transform
 from neurok_ros.kinematics.neurok.subspace import ActiveSubspace, Criterion, active_subspace
 from neurok_ros.kinematics.neurok.surface import Surface
+from neurok_ros.kinematics.neurok.tangents import handle_motions
 from neurok_ros.kinematics.rigid import RigidBody
 
 Floats = NDArray[np.float64]
@@ -196,23 +197,31 @@ class Controls:
     """The motions of an object's controls as a function of the reduced latent, in the precision of `like`."""
 
     def __init__(self, encoded: EncodedObject, basis: Tensor, like: Tensor) -> None:
-        self._decoder = copy.deepcopy(encoded.model.decoder).to(like).requires_grad_(False)
-        found = encoded.prepared
-        self._prepared = Prepared(
-            found.features.to(like),
-            found.anchors.to(like),
-            None,
-            found.tokens.to(like),
-            None if found.apart is None else found.apart.to(like),
-        )
+        self._decoder, self._prepared = _decoder_in(encoded, like)
+        self._rough, self._rough_prepared = _decoder_in(encoded, like.float())
         self._rest = encoded.rest.to(like)
         self.basis = basis.to(like)
+        self._directions = self.basis.T.reshape(-1, *self._rest.shape)
         self._undo = _inverse(self._decoder.controls(self._prepared, self._rest[None, None])[0, 0])
 
     def __call__(self, q: Tensor) -> Tensor:
         """(c, 3, 4) rigid maps in the network's coordinates, the identity at q = 0, of the reduced latent (k_q,)."""
-        latent = self._rest + (self.basis @ q).reshape(self._rest.shape)
-        return _compose(self._decoder.controls(self._prepared, latent[None, None])[0, 0], self._undo)
+        return _compose(self._decoder.controls(self._prepared, self._latent(q)[None, None])[0, 0], self._undo)
+
+    def with_slopes(self, q: Tensor) -> tuple[Tensor, Tensor]:
+        """The maps, and their derivatives (k_q, c, 3, 4) by q.
+
+        Those of handles are found in float32, for speed: both are then right to about 1e-6.
+        """
+        if not isinstance(self._rough, HandleDecoder):
+            return self(q), torch.func.jacfwd(self)(q).movedim(-1, 0)
+        latent, directions = self._latent(q).float(), self._directions.float()
+        found = handle_motions(self._rough, self._rough_prepared, latent, directions)
+        maps, slopes = (_compose(part.to(self._undo), self._undo) for part in found)
+        return maps, slopes
+
+    def _latent(self, q: Tensor) -> Tensor:
+        return self._rest + (self.basis @ q).reshape(self._rest.shape)
 
 
 class ControlledPoints:
@@ -239,18 +248,28 @@ class ControlledPoints:
 
     def positions(self, q: Tensor) -> Tensor:
         """(n, 3) metres."""
-        change = self._controls(q) - self._still
-        return self._points + self._columns @ change.transpose(-1, -2).reshape(-1, 3)
+        return self._follow(self._controls(q))
 
     def jacobian(self, q: Tensor) -> Tensor:
-        """(n, 3, k_q) metres: the derivative of a few maps, spread over the points."""
-        slopes: Tensor = torch.func.jacfwd(self._controls)(q)
-        flat = slopes.transpose(1, 2).reshape(self._columns.shape[1], -1)
-        return (self._columns @ flat).reshape(-1, 3, self.dim)
+        """(n, 3, k_q) metres, right to about 1e-6 of its largest number."""
+        return self.with_jacobian(q)[1]
+
+    def with_jacobian(self, q: Tensor, turn: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        """Positions (n, 3) as exact as the derivative, and the derivative (n, 3, k_q), turned by a rotation (3, 3) where given.
+
+        The derivative is that of a few maps, spread over the points.
+        """
+        maps, slopes = self._controls.with_slopes(q)
+        turned = slopes if turn is None else turn @ slopes
+        flat = turned.permute(1, 3, 2, 0).reshape(self._columns.shape[1], -1)
+        return self._follow(maps), (self._columns @ flat).reshape(-1, 3, self.dim)
 
     def retract(self, q: Tensor, step: Tensor) -> Tensor:
         """The sum."""
         return q + step
+
+    def _follow(self, maps: Tensor) -> Tensor:
+        return self._points + self._columns @ (maps - self._still).transpose(-1, -2).reshape(-1, 3)
 
 
 class LearnedMotion:
@@ -274,6 +293,7 @@ class LearnedMotion:
         self.dim = self._twist + inner.dim
         self._body = RigidBody(center[None], center)
         self.rest = torch.cat([self._body.rest[: self._pose], inner.rest])
+        self._last: tuple[Tensor, Tensor] | None = None
 
     def positions(self, q: Tensor) -> Tensor:
         """(n, 3) metres."""
@@ -281,18 +301,29 @@ class LearnedMotion:
         return RigidBody(moved, self._center).positions(q[: self._pose]) if self.free else moved
 
     def jacobian(self, q: Tensor) -> Tensor:
-        """(n, 3, dim)."""
-        internal = self.inner.jacobian(q[self._pose :])
+        """(n, 3, dim), right to about 1e-6 of its largest number; the same tensor again for the same tensor q."""
+        if self._last is None or self._last[0] is not q:
+            self._last = q, self._jacobian(q)
+        return self._last[1]
+
+    def _jacobian(self, q: Tensor) -> Tensor:
         if not self.free:
-            return internal
-        body = RigidBody(self.inner.positions(q[self._pose :]), self._center)
-        turned = quaternion_matrix(q[3:7]) @ internal
-        return torch.cat([body.jacobian(q[:7]), turned], dim=-1)
+            return self.inner.jacobian(q)
+        moved, internal = self.inner.with_jacobian(q[7:], quaternion_matrix(q[3:7]))
+        return torch.cat([RigidBody(moved, self._center).jacobian(q[:7]), internal], dim=-1)
 
     def retract(self, q: Tensor, step: Tensor) -> Tensor:
         """The pose after the twist, and the sum for the rest."""
         internal = self.inner.retract(q[self._pose :], step[self._twist :])
         return torch.cat([self._body.retract(q[:7], step[:6]), internal]) if self.free else internal
+
+
+def _decoder_in(encoded: EncodedObject, like: Tensor) -> tuple[HandleDecoder | PointDecoder, Prepared]:
+    """The decoder and what it needs of the object, but the weights of query points, in the precision and place of `like`."""
+    found = encoded.prepared
+    apart = None if found.apart is None else found.apart.to(like)
+    prepared = Prepared(found.features.to(like), found.anchors.to(like), None, found.tokens.to(like), apart)
+    return copy.deepcopy(encoded.model.decoder).to(like).requires_grad_(False), prepared
 
 
 def _compose(after: Tensor, before: Tensor) -> Tensor:

@@ -37,13 +37,13 @@ def test_rest_is_the_scan(network: NeurokModel, two_boxes: Mesh, free: bool) -> 
 
 @pytest.mark.parametrize("free", [True, False])
 def test_jacobian_is_the_derivative_of_a_step(network: NeurokModel, two_boxes: Mesh, free: bool) -> None:
-    """Central differences of step 1e-5: their error is about 1e-10."""
+    """Central differences of step 1e-5: their error is about 1e-10. The handles' derivatives are in float32: 1e-6 of 0.1 m."""
     moving, _ = motion(network, two_boxes, free)
     state = torch.cat([POSE, Q]) if free else Q
     jacobian = moving.jacobian(state)
     for i, step in enumerate(1e-5 * torch.eye(moving.dim).double()):
         ahead, back = (moving.positions(moving.retract(state, sign * step)) for sign in (1, -1))
-        torch.testing.assert_close(jacobian[..., i], (ahead - back) / 2e-5, rtol=1e-6, atol=1e-8)
+        torch.testing.assert_close(jacobian[..., i], (ahead - back) / 2e-5, rtol=1e-6, atol=1e-7)
     assert jacobian[..., -3:].abs().max() > 1e-3, "the latent moves the points"
 
 
