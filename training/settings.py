@@ -16,9 +16,10 @@ from neurok_ros.kinematics.neurok.config import ModelConfig
 class TrainingSettings:
     """How the model is trained.
 
-    The loss of a pair, after Eq. 1: mean over the query points of |x - x_pred|^2 + rotation_weight |R - R_pred|_F^2, plus
-    kl_weight times the KL divergence averaged over the K F_token numbers of the latent. (With as many points as numbers, Eq. 1
-    with sums in place of both means has the same minimum.) Lengths are in units of the object's radius.
+    The loss of a pair, after Eq. 1: mean over the query points of |x - x_pred|^2 + rotation_weight |R - R_pred|_F^2, divided by
+    the squared error of the rest pose and a small constant, plus kl_weight times the KL divergence averaged over the K F_token
+    numbers of the latent. The division, which Eq. 1 lacks, makes a small drawer count as much as a large door: a pair that is
+    wholly missed costs about one. Lengths are in units of the object's radius.
     """
 
     steps: int = 400_000

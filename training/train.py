@@ -30,6 +30,8 @@ from training.curves import Row, Table, draw
 from training.data import Split, sources
 from training.settings import Settings, TrainingSettings, load_settings
 
+SMALL_MOTION = 0.1
+"""Radii, root mean square: motions much smaller than this count for less."""
 HELD_OUT: tuple[Split, ...] = ("held_out_instances", "held_out_categories")
 
 
@@ -43,11 +45,16 @@ def losses(model: torch.nn.Module, batch: Batch, encoded: int) -> dict[str, Tens
     """
     maps, posterior, shape = model(batch.surface, batch.moved, batch.rotations, batch.noise)
     start, end = batch.points[:, None, encoded:], batch.moved[:, :, encoded:]
+    squared_error = (transform(maps, start) - end).square().sum(-1).mean(-1)
+    rest_squared_error = (start - end).square().sum(-1).mean(-1)
+    rotation = (maps[..., :3] - batch.rotations[:, :, encoded:]).square().sum((-1, -2)).mean(-1)
+    weight = 1 / (rest_squared_error + SMALL_MOTION**2)
     return {
-        "squared_error": (transform(maps, start) - end).square().sum(-1).mean(),
-        "rotation": (maps[..., :3] - batch.rotations[:, :, encoded:]).square().sum((-1, -2)).mean(),
+        "relative_error": (weight * squared_error).mean(),
+        "rotation": (weight * rotation).mean(),
         "kl": kl_divergence(posterior, shape).mean(),
-        "rest_squared_error": (start - end).square().sum(-1).mean(),
+        "squared_error": squared_error.mean(),
+        "rest_squared_error": rest_squared_error.mean(),
     }
 
 
@@ -195,7 +202,7 @@ class Run:
         with self.accelerator.autocast():
             terms = losses(self.model, batch, self.settings.model.encoder_points)
         kl_weight = training.kl_weight * min(1.0, step / training.kl_warmup_steps)
-        loss = terms["squared_error"] + training.rotation_weight * terms["rotation"] + kl_weight * terms["kl"]
+        loss = terms["relative_error"] + training.rotation_weight * terms["rotation"] + kl_weight * terms["kl"]
         self.accelerator.backward(loss)
         self.accelerator.clip_grad_norm_(self.model.parameters(), training.gradient_norm)
         self.optimizer.step()
@@ -214,7 +221,8 @@ class Run:
         figures = {name: float(f"{value:.5g}") for name, value in means.items()}
         self.curve.add({**self._progress_columns(), **figures, "pairs_per_second": round(speed, 1)})
         text = (
-            f"error {figures['squared_error']:.4f} (rest {figures['rest_squared_error']:.4f}), "
+            f"relative error {figures['relative_error']:.4f}, error {figures['squared_error']:.4f} "
+            f"(rest {figures['rest_squared_error']:.4f}), "
             f"KL {figures['kl']:.3f} nats a number, {speed:.0f} pairs/s"
         )
         if not self.console.is_terminal and self.state.step % (10 * self.settings.training.log_every) == 0:

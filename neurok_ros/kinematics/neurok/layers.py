@@ -14,6 +14,10 @@ from torch import Tensor, nn
 from neurok_ros.kinematics.neurok.surface import PART_NUMBERS, Surface
 
 
+PART_FREQUENCIES = 4
+"""Of the embedding of a part's middle, per axis."""
+
+
 def squared_distances(a: Tensor, b: Tensor) -> Tensor:
     """(..., m, n) between points (..., m, 3) and (..., n, 3)."""
     return (a.unsqueeze(-2) - b.unsqueeze(-3)).square().sum(-1)
@@ -114,32 +118,37 @@ class SelfBlock(nn.Module):
 
 
 class PointEmbedding(nn.Module):
-    """Points with their normals, and more numbers where there are some, as features.
+    """Points with their normals and parts, and more numbers where there are some, as features.
 
     Sines and cosines of each coordinate at doubling frequencies beside the coordinates themselves, as in 3DShape2VecSet
     (Zhang et al. 2023), then a small network per point. Normals tell the two sides of a thin wall apart, and the middle of
-    a point's connected part, in sines and cosines too, says what moves with it.
+    a point's connected part says what moves with it. Parts start with little weight: they drown everything else otherwise, and
+    training does not get off the ground.
     """
 
     def __init__(self, width: int, frequencies: int, more: int = 0) -> None:
         super().__init__()
         self.frequencies = frequencies
-        self.enter = nn.Linear(12 * frequencies + 6 + PART_NUMBERS + more, width)
+        self.place = nn.Linear(6 * frequencies + 6, width)
+        self.part = nn.Linear(6 * PART_FREQUENCIES + PART_NUMBERS, width, bias=False)
+        self.more = nn.Linear(more, width, bias=False) if more else None
         self.feed_forward = FeedForward(width)
-
-    def inputs(self, surface: Surface) -> Tensor:
-        """(b, n, numbers) what is known of each point."""
-        points = surface.points
-        octaves = math.pi * 2.0 ** torch.arange(self.frequencies, device=points.device, dtype=points.dtype)
-        places = torch.cat([points, surface.parts[..., :3]], dim=-1)
-        angles = (places.unsqueeze(-1) * octaves).flatten(-2)
-        return torch.cat([points, surface.normals, surface.parts, angles.sin(), angles.cos()], dim=-1)
+        with torch.no_grad():
+            self.part.weight.mul_(0.2)
 
     def forward(self, surface: Surface, more: Tensor | None = None) -> Tensor:
         """(b, n, width), or (b, t, n, width) where there are more numbers (b, t, n, more)."""
-        known = self.inputs(surface)
-        if more is not None:
-            known = torch.cat([known.unsqueeze(1).expand(*more.shape[:-1], -1), more], dim=-1)
-        features: Tensor = self.enter(known)
+        place = [surface.points, surface.normals, *_waves(surface.points, self.frequencies)]
+        part = [surface.parts, *_waves(surface.parts[..., :3], PART_FREQUENCIES)]
+        features: Tensor = self.place(torch.cat(place, dim=-1)) + self.part(torch.cat(part, dim=-1))
+        if self.more is not None and more is not None:
+            features = features.unsqueeze(1) + self.more(more)
         out: Tensor = features + self.feed_forward(features)
         return out
+
+
+def _waves(points: Tensor, frequencies: int) -> tuple[Tensor, Tensor]:
+    """Sines and cosines (..., 3 frequencies) of coordinates (..., 3) times pi, 2 pi, 4 pi, ..."""
+    octaves = math.pi * 2.0 ** torch.arange(frequencies, device=points.device, dtype=points.dtype)
+    angles = (points.unsqueeze(-1) * octaves).flatten(-2)
+    return angles.sin(), angles.cos()

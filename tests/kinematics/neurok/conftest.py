@@ -15,7 +15,15 @@ from neurok_ros.kinematics.neurok.model import NeurokModel
 def network(request: pytest.FixtureRequest) -> NeurokModel:
     """Its motions are not small."""
     torch.manual_seed(0)
-    sizes = {"tokens": 4, "token_size": 8, "encoder_blocks": 1, "decoder_blocks": 1, "handles": 6, "encoder_points": 40, "deformation_points": 40}
+    sizes = {
+        "tokens": 4,
+        "token_size": 8,
+        "encoder_blocks": 1,
+        "decoder_blocks": 1,
+        "handles": 6,
+        "encoder_points": 40,
+        "deformation_points": 40,
+    }
     model = NeurokModel(ModelConfig(decoder=request.param, width=32, **sizes))
     torch.nn.init.normal_(model.decoder.motion[1].weight, std=0.2)  # type: ignore[arg-type]
     return model.eval().requires_grad_(False)

@@ -26,7 +26,7 @@ from training.data.articulated.shapes import (
     vessel,
     wire,
 )
-from training.data.framing import framed
+from training.data.framing import framed, without_rigid_motion
 from training.data.pool import Pool
 from training.pairs import Pair
 from training.sampling import Floats, SurfacePoints
@@ -91,6 +91,11 @@ class RigidScene:
             poses[number, :3, 3] = middle + shift - turn @ middle
         return poses
 
+    @property
+    def standing(self) -> bool:
+        """Whether some body stays where it is; otherwise only motion relative to the whole counts, which has a pose of its own."""
+        return not bool(self._mobile.all())
+
     @staticmethod
     def _turn(rng: np.random.Generator) -> Floats:
         kind = rng.random()
@@ -107,7 +112,7 @@ class RigidScene:
         return _apply(poses[self.assembly.vertex_link], self.assembly.surface.vertices)
 
     def pairs(self, rng: np.random.Generator, points: int, targets: int) -> list[Pair]:
-        """`targets` pairs that share frame 0: as built every other time, moved about otherwise."""
+        """`targets` pairs that share frame 0: as built every other time, moved about otherwise. A single body never moves."""
         samples = self._points(points)
         link = self.assembly.face_link[samples.faces]
         still = np.tile(np.eye(4), (len(self._mobile), 1, 1))
@@ -115,6 +120,8 @@ class RigidScene:
         points0, normals0 = _apply(first[link], samples.points), np.einsum("pij,pj->pi", first[link, :3, :3], samples.normals)
         moves = [self.poses(rng) @ np.linalg.inv(first) for _ in range(targets)]
         frames = [(_apply(move[link], points0), move[link, :3, :3]) for move in moves]
+        if not self.standing:
+            frames = [without_rigid_motion(points0, *frame) for frame in frames]
         return framed(points0, normals0, frames, samples.part)
 
 
@@ -184,9 +191,10 @@ SCENES: dict[str, SceneKind] = {"single": single, "stack": stack, "table": table
 
 
 def rigid_sources(held_out_instances: bool) -> list[RigidSource]:
-    """One source a kind of scene; endless scenes, or the fixed ones that are kept for judging."""
+    """One source a kind of scene; endless scenes, or the fixed ones that are kept for judging, where something can be judged."""
     fixed = range(32) if held_out_instances else None
-    return [RigidSource(kind, (zlib.crc32(kind.encode()), 4 + int(held_out_instances)), fixed) for kind in SCENES]
+    kinds = [kind for kind in SCENES if not (held_out_instances and kind == "single")]
+    return [RigidSource(kind, (zlib.crc32(kind.encode()), 4 + int(held_out_instances)), fixed) for kind in kinds]
 
 
 def _apply(poses: Floats, points: Floats) -> Floats:
