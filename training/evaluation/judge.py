@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,25 +31,14 @@ class Outcome:
     errors: Errors
     failure: str
     """Why the rest pose counts instead; empty where all went well."""
-    found: Floats
-    """(n, 3) the vertices."""
+    found: Floats | None
+    """(n, 3) the vertices; kept for the pictures only: of the first pose, with correspondence known."""
     distance: float
     """Of the state from the rest state; zero where the method failed."""
 
 
-def judge(
-    objects: Sequence[EvaluationObject], methods: Sequence[Method], iterations: int, on_step: Callable[[], None]
-) -> list[Outcome]:
-    """Fit every method to every object and let it reach every pose; `on_step` is called after each object and method."""
-    outcomes: list[Outcome] = []
-    for given in objects:
-        for method in methods:
-            outcomes += _on_object(given, method, iterations)
-            on_step()
-    return outcomes
-
-
-def _on_object(given: EvaluationObject, method: Method, iterations: int) -> Iterator[Outcome]:
+def on_object(given: EvaluationObject, method: Method, iterations: int) -> Iterator[Outcome]:
+    """Fit a method to an object and let it reach every pose."""
     space: StateSpace | None = None
     failure = ""
     try:
@@ -62,7 +51,8 @@ def _on_object(given: EvaluationObject, method: Method, iterations: int) -> Iter
             if space is not None:
                 found, distance, reason = _reach(given, space, target, objective, iterations)
             dim = space.dim if space is not None and not reason else 0
-            yield Outcome(method.name, given.name, pose, objective, dim, errors(given, found, target), reason, found, distance)
+            kept = found if pose == 0 and objective == "vertex" else None
+            yield Outcome(method.name, given.name, pose, objective, dim, errors(given, found, target), reason, kept, distance)
 
 
 def _reach(

@@ -43,8 +43,8 @@ def found_poses(objects: Sequence[EvaluationObject], outcomes: Sequence[Outcome]
     the rest pose."""
     tiles = []
     for given in objects:
-        mine = {o.method: o for o in outcomes if o.object == given.name and o.pose == 0 and o.objective == "vertex"}
-        shapes = [given.vertices, given.targets[0], *(mine[name].found for name in methods)]
+        found = {o.method: o.found for o in outcomes if o.object == given.name and o.found is not None}
+        shapes = [given.vertices, given.targets[0], *(found[name] for name in methods)]
         tiles.append(Tile(given.name, [_shape(given, vertices) for vertices in shapes]))
     return tiles
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from training.evaluation.judge import Outcome, by_category, of_method, summary
+from training.evaluation.methods import Method
 from training.evaluation.objects import EvaluationObject
+from training.evaluation.signals import SMALL_IS_BAD, Verdict
 
 KEYS = ("chamfer_l1", "chamfer_l2", "iou", "vertex_rmse")
 
@@ -39,13 +41,11 @@ class Facts:
     prepare_ms_cpu: float | None
     """Encoding and reduction."""
     checkpoint_mb: float | None
-    signals: dict[str, float | None]
-    """AUROC of each signal for "error above 0.1"; empty without a trained model."""
+    signals: dict[str, Verdict]
+    """How well each signal tells "error above 0.1"; empty without a trained model."""
 
 
-def figures(
-    sets: dict[str, SetResult], learned: str, ablations: Sequence[str], baselines: Sequence[str], facts: Facts
-) -> dict[str, Any]:
+def figures(sets: dict[str, SetResult], learned: str, baselines: Sequence[Method], facts: Facts) -> dict[str, Any]:
     """The layout of `docs/results/kinematics.json`. Without a trained model the learned figures are null."""
     found: dict[str, Any] = {}
     for name, result in sets.items():
@@ -54,13 +54,12 @@ def figures(
             own = summary(of_method(result.outcomes, learned))
         own["objects"] = len(result.objects)
         own["missing"] = result.missing
-        own["baselines"] = result.of(baselines)
-        if ablations:
-            own["ablations"] = result.of(ablations)
+        means = result.of([method.name for method in baselines])
+        own["baselines"] = {method.name: {**means[method.name], "oracle": method.oracle} for method in baselines if means}
         found[name] = own
     return {
         **found,
-        "out_of_distribution_auroc": facts.signals,
+        "out_of_distribution": {name: asdict(value) for name, value in facts.signals.items()},
         "encode_ms_cpu": facts.encode_ms_cpu,
         "prepare_ms_cpu": facts.prepare_ms_cpu,
         "checkpoint_mb": facts.checkpoint_mb,
@@ -79,15 +78,14 @@ def markdown(
     lines = [
         "# How well a state space reaches a target pose",
         "",
-        f"`{facts.command}` at commit `{facts.commit}`. {facts.iterations} iterations of L-BFGS, k_q = {facts.size}, "
-        f"{facts.poses} poses an object; lengths in units of the object. Methods in *italics* have seen other poses of the very "
+        f"`{facts.command}` at commit `{facts.commit}`. {facts.iterations} iterations of damped Gauss-Newton, "
+        f"k_q = {facts.size}, {facts.poses} poses an object; lengths in units of the object. Methods in *italics* have seen other poses of the very "
         "object (oracles). A failed object counts with the rest pose's error.",
     ]
     if facts.encode_ms_cpu is not None:
         lines += ["", _costs(facts)]
     if facts.signals:
-        lines += ["", "| signal | AUROC for vertex error above 0.1 |", "|---|---|"]
-        lines += [f"| {name} | {_number(value)} |" for name, value in facts.signals.items()]
+        lines += ["", *_signal_table(facts.signals)]
     for name, result in sets.items():
         lines += ["", f"## {name} ({len(result.objects)} objects)", ""]
         if result.objects:
@@ -98,6 +96,18 @@ def markdown(
     for picture in pictures:
         lines += ["", f"![{picture}]({picture})"]
     return "\n".join(lines) + "\n"
+
+
+def _signal_table(signals: dict[str, Verdict]) -> list[str]:
+    lines = [
+        "| signal of an object | AUROC for vertex error above 0.1 | best threshold | bad objects found | good ones flagged |",
+        "|---|---|---|---|---|",
+    ]
+    for name, found in signals.items():
+        side = "" if found.threshold is None else "<= " if name in SMALL_IS_BAD else ">= "
+        cells = [_number(found.auroc), side + _number(found.threshold), _number(found.found), _number(found.flagged)]
+        lines.append(f"| {name} | {' | '.join(cells)} |")
+    return lines
 
 
 def _table(summaries: dict[str, dict[str, Any]], oracles: Sequence[str]) -> list[str]:
@@ -134,4 +144,4 @@ def _costs(facts: Facts) -> str:
 
 
 def _number(value: float | None) -> str:
-    return "" if value is None else f"{value:.4f}"
+    return "" if value is None else f"{value:.4g}" if abs(value) >= 100 else f"{value:.4f}"

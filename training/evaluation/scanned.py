@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from functools import partial
 
 import numpy as np
 import pyvista as pv
@@ -11,6 +13,7 @@ from scipy.spatial import cKDTree
 
 from neurok_ros.errors import NeurokError
 from neurok_ros.reconstruction import MeshOptions, ObjectSelection, ReconstructionWorker, Scan, SegmentationOptions
+from training.evaluation.cache import Cache
 from training.evaluation.objects import EvaluationObject, Floats, MaterialPoints, unit_object
 
 RADIUS = 0.18
@@ -28,33 +31,51 @@ _TRACKED = 20000
 
 
 def scanned_objects(
-    objects: Sequence[EvaluationObject], on_object: Callable[[str], None] = print
+    objects: Sequence[EvaluationObject], cache: Cache, on_object: Callable[[str], None] = print
 ) -> tuple[list[EvaluationObject], list[str]]:
     """Each object once more, as reconstructed from one side, moving as the nearest points of the true surface do; and those
     that could not be reconstructed, or only what does not move of them, in words. Reconstruction runs in a process of its own.
 
     Args:
         objects: standing on the plane below their lowest vertex, z up.
+        cache: of scans.
         on_object: told the name of each object before it is scanned.
     """
     made: list[EvaluationObject] = []
     failed: list[str] = []
-    if not objects:
-        return made, failed
-    with ReconstructionWorker() as worker:
+    with ExitStack() as stack:
+        worker = _lazy_worker(stack)
         for given in objects:
-            name = f"scanned/{given.name}"
-            on_object(name)
-            try:
-                found = _rescanned(worker, given, name)
-            except NeurokError as error:
-                failed.append(f"{name}: {error}")
-                continue
-            if _motion(found) < _LEAST_MOTION * _motion(given):
-                failed.append(f"{name}: what moves was not reconstructed")
+            on_object(given.name)
+            found = cache.scanned(given, partial(_seen, worker, given))
+            if isinstance(found, str):
+                failed.append(found)
             else:
                 made.append(found)
     return made, failed
+
+
+def _lazy_worker(stack: ExitStack) -> Callable[[], ReconstructionWorker]:
+    """The worker, started when it is first asked for and stopped with the stack."""
+    started: list[ReconstructionWorker] = []
+
+    def get() -> ReconstructionWorker:
+        if not started:
+            started.append(stack.enter_context(ReconstructionWorker()))
+        return started[0]
+
+    return get
+
+
+def _seen(worker: Callable[[], ReconstructionWorker], given: EvaluationObject) -> EvaluationObject | str:
+    name = f"scanned/{given.name}"
+    try:
+        found = _rescanned(worker(), given, name)
+    except NeurokError as error:
+        return f"{name}: {error}"
+    if _motion(found) < _LEAST_MOTION * _motion(given):
+        return f"{name}: what moves was not reconstructed"
+    return found
 
 
 def _motion(given: EvaluationObject) -> float:

@@ -1,11 +1,14 @@
-"""Articulated objects of other people's robot environments, read from installed packages and never copied.
+"""Articulated objects of other people's robot environments, read from their packages and never copied.
 
 They are for judging only: `metaworld` and `gymnasium-robotics` (MIT licence, with meshes under the licences in their folders).
+`python -m training.evaluation.third_party` fetches both with pip into `out/third_party`, unless they are installed.
 """
 
 from __future__ import annotations
 
 import importlib.util
+import subprocess
+import sys
 import zlib
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +19,9 @@ import trimesh
 
 from training.evaluation.objects import OWN_FRAMES, EvaluationObject, Floats, Ints, moved_poses, unit_object
 
+FETCHED = Path("out/third_party")
+"""Seen from the repository's root."""
+PACKAGES = {"metaworld": "metaworld==3.1.1", "gymnasium_robotics": "gymnasium-robotics==1.4.2"}
 _COLLISION = 4
 """The group of geometries that are not seen."""
 _SAWYER = "assets/sawyer_xyz"
@@ -59,16 +65,32 @@ def third_party_objects(count: int, poses: int) -> tuple[list[EvaluationObject],
     for source in SOURCES:
         root = package_root(source.package)
         if root is None:
-            missing.append(f"{source.package}/{source.name}: the package {source.package} is not installed")
+            missing.append(f"{source.package}/{source.name}: the package {source.package} is neither installed nor fetched")
         elif len(objects) < count:
             objects.append(read_object(source, root / source.file, poses))
     return objects, missing
 
 
 def package_root(package: str) -> Path | None:
-    """The folder of an installed package, found without running its code; None where it is not installed."""
+    """The folder of a package, installed or fetched, found without running its code; None where there is none."""
     found = importlib.util.find_spec(package)
-    return None if found is None or found.origin is None else Path(found.origin).parent
+    if found is not None and found.origin is not None:
+        return Path(found.origin).parent
+    fetched = FETCHED / package
+    return fetched if fetched.is_dir() else None
+
+
+def fetch() -> str:
+    """Download the packages that are missing, without what they depend on; empty, or why that failed.
+
+    Files only: nothing of the packages is run.
+    """
+    missing = [PACKAGES[package] for package in PACKAGES if package_root(package) is None]
+    if not missing:
+        return ""
+    command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", str(FETCHED), *missing]
+    done = subprocess.run(command, capture_output=True, text=True)
+    return "" if done.returncode == 0 else f"pip cannot install {' '.join(missing)}: {done.stderr.strip()[-300:]}"
 
 
 def read_object(source: Source, file: Path, poses: int) -> EvaluationObject:
@@ -154,3 +176,7 @@ def _placed(model: mujoco.MjModel, joints: list[int], values: Floats | None, ver
     mujoco.mj_kinematics(model, data)
     rotations = data.xmat.reshape(-1, 3, 3)[body_of]
     return np.asarray(np.einsum("nij,nj->ni", rotations, vertices) + data.xpos[body_of])
+
+
+if __name__ == "__main__":
+    sys.exit(fetch() or None)
