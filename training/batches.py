@@ -101,11 +101,14 @@ class BatchRecipe(Dataset[Batch]):
         moved[still] = np.broadcast_to(points[:, None], moved.shape)[still]
         rotations[still] = np.eye(3, dtype=rotations.dtype)
         noise = rng.standard_normal((self.objects, self.targets, *self.latent), np.float32)
-        first, second = (
-            tuple(torch.from_numpy(np.asarray(a, np.float32)) for a in some)
-            for some in ((points, normals), (moved, rotations, noise))
+        return Batch(
+            _single(points),
+            _single(normals),
+            torch.from_numpy(part.astype(np.int64)),
+            _single(moved),
+            _single(rotations),
+            _single(noise),
         )
-        return Batch(*first, torch.from_numpy(part.astype(np.int64)), *second)
 
     def _pairs(self, source: PairSource, rng: np.random.Generator) -> list[Pair]:
         """One object's, shown as a mesh file or as a scan would show it."""
@@ -118,6 +121,10 @@ class BatchRecipe(Dataset[Batch]):
         """The batches of steps `first` to `end`, made by so many processes beside this one."""
         loader = DataLoader(self, batch_size=None, sampler=range(first, end), num_workers=workers)
         return iter(loader)
+
+
+def _single(values: np.ndarray) -> Tensor:
+    return torch.from_numpy(np.asarray(values, np.float32))
 
 
 @dataclass(frozen=True)

@@ -72,8 +72,8 @@ def sample_surface(
         place = np.hstack([place, part_middles(part, doubled / 2, triangles.mean(axis=1))[face]])
     kept = farthest_points(place, count)
     _, owner = cKDTree(place[kept]).query(place)
-    areas = np.bincount(owner, weights=1 / boost[face], minlength=len(kept))
-    areas *= area / areas.sum()
+    shares = np.bincount(owner, weights=1 / boost[face], minlength=len(kept)).astype(np.float64)
+    areas = shares * (area / shares.sum())
     return SurfaceSamples(np.asarray(candidates)[kept], normals[kept], areas, face[kept].astype(np.int64))
 
 
