@@ -35,12 +35,25 @@ class KinematicParameterization(Protocol):
         """The state (s,) reached from q by a step (dim,)."""
 
 
+@dataclass(frozen=True)
+class StateLimit:
+    """How far a learned state space is to be trusted: where |q - center| <= radius, q the last k numbers of a state."""
+
+    center: Tensor
+    """(k,)"""
+    radius: float
+
+
 class ObjectKinematics(Protocol):
     """The state space of one scanned object, before anybody has chosen which of its points to follow."""
 
     @property
     def name(self) -> str:
         """What a user reads: `rigid`, `modal`, `neurok`."""
+
+    @property
+    def limit(self) -> StateLimit | None:
+        """Beyond which states nothing is known; None where all states are alike."""
 
     def at(self, points: Tensor) -> KinematicParameterization:
         """The same state space, followed at these material points (n, 3), given by their rest positions in metres."""

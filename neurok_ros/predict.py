@@ -36,7 +36,7 @@ def main(
     density: Annotated[float, typer.Option(help="kg/m^3")] = 100.0,
     friction: Annotated[float, typer.Option(help="Coulomb coefficient")] = 0.5,
     fixation: Annotated[Fixation, typer.Option(help="what holds the object")] = Fixation.FREE,
-    parameterization: Annotated[str, typer.Option(help="auto, rigid or modal")] = "auto",
+    parameterization: Annotated[str, typer.Option(help="auto, rigid, modal or neurok")] = "auto",
     depth: Annotated[float, typer.Option(help="how far the push goes past first touch, as a part of the object's extent")] = 0.35,
     height: Annotated[float, typer.Option(help="where it touches, as a part of the object's height")] = 0.75,
     horizon: Annotated[float, typer.Option(help="seconds")] = 1.8,

@@ -92,6 +92,7 @@ class SkinningModes:
     transform: Floats
     """(10 m, r) from the columns w_j p(X - c) to the orthonormal fields."""
     name: str = "modal"
+    limit: None = None
 
     @property
     def dim(self) -> int:

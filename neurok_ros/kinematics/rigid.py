@@ -52,6 +52,7 @@ class RigidBodyKinematics:
     center: Tensor
     """(3,) metres."""
     name: str = "rigid"
+    limit: None = None
 
     def at(self, points: Tensor) -> RigidBody:
         """The rigid body followed at these points (n, 3), metres."""

@@ -10,7 +10,8 @@ from dataclasses import replace
 import numpy as np
 import torch
 
-from neurok_ros.dynamics import Body, Conditions, Frame, Material, checked_push, simulate
+from neurok_ros.dynamics import Body, Conditions, DistanceLimit, Frame, KineticDamping, Material, checked_push, simulate
+from neurok_ros.dynamics.contact import STANDARD_GRAVITY
 from neurok_ros.errors import ErrorCode, NeurokError
 from neurok_ros.parameterization import KinematicParameterization
 from neurok_ros.prediction.prepare import PreparedObject
@@ -25,6 +26,10 @@ Progress = Callable[[str, float, float], None]
 
 BASE_LAYER = 0.08
 """Fixation.BASE holds everything nearer to the support than this part of the object's height."""
+LIMIT_STIFFNESS = 10.0
+"""Of the work that lifts an object by its own size, per squared standard deviation beyond what was learned."""
+JOINT_DAMPING = 2.0
+"""1/s: a pushed door of stiff material slows down to a third in half a second."""
 WORLD_RADIUS = 1.0e3
 """Metres: a motion that leaves this ball has diverged, whatever the solver says."""
 
@@ -148,15 +153,30 @@ def _positions(outline: KinematicParameterization, frame: Frame) -> Floats:
 def _body(prepared: PreparedObject, device: torch.device) -> Body:
     particles = prepared.particles
     contact = torch.arange(particles.nodes, len(particles.points), device=device)
-    elastic = prepared.kinematics.name != "rigid"
+    masses = prepared.properties.density * particles.volumes.to(device)
+    energies, damping = _learned_terms(prepared, float(masses.sum()), device)
     return Body(
         kinematics=prepared.kinematics.at(particles.points.to(device)),
-        masses=prepared.properties.density * particles.volumes.to(device),
+        masses=masses,
         contact=contact,
         contact_areas=torch.from_numpy(prepared.surface.areas).to(device),
         material=_material(prepared.properties),
-        strain=particles.sites.to(device) if elastic else None,
+        strain=particles.sites.select(prepared.material).to(device) if prepared.deforms else None,
+        state_energies=energies,
+        state_damping=damping,
     )
+
+
+def _learned_terms(
+    prepared: PreparedObject, mass: float, device: torch.device
+) -> tuple[tuple[DistanceLimit, ...], KineticDamping | None]:
+    """The edge of what was learned, and the friction of joints where no material damps them."""
+    limit = prepared.kinematics.limit
+    if limit is None:
+        return (), None
+    size = float(np.ptp(prepared.mesh.vertices, axis=0).max())
+    edge = DistanceLimit(limit.center.to(device), limit.radius, LIMIT_STIFFNESS * mass * STANDARD_GRAVITY * size)
+    return (edge,), None if prepared.deforms else KineticDamping(JOINT_DAMPING, len(limit.center))
 
 
 def _material(properties: PhysicalProperties) -> Material:

@@ -80,6 +80,6 @@ def _tilt(prepared: PreparedObject, frame: Frame) -> float:
 
 
 def _largest_strain(prepared: PreparedObject, frame: Frame) -> float:
-    """The largest |principal stretch - 1| over all strain sites."""
-    gradients = prepared.particles.sites.deformation_gradients(frame.positions.cpu())
-    return float(np.abs(np.linalg.svd(gradients.numpy(), compute_uv=False) - 1.0).max())
+    """The largest |principal stretch - 1| over all strain sites inside the material."""
+    gradients = prepared.particles.sites.select(prepared.material).deformation_gradients(frame.positions.cpu())
+    return float(np.abs(np.linalg.svd(gradients.numpy(), compute_uv=False) - 1.0).max(initial=0.0))

@@ -60,7 +60,7 @@ class PredictionOptions:
     fixed_box: tuple[tuple[float, float, float], tuple[float, float, float]] | None = None
     """Metres: lower and upper corner, for Fixation.BOX."""
     parameterization: str = "auto"
-    """`auto`, `rigid` or `modal`."""
+    """`auto`, `rigid`, `modal` or `neurok`."""
     gravity: float = 9.81
     """m/s^2, against the support's normal."""
 

@@ -7,7 +7,7 @@ import math
 from neurok_ros.errors import ErrorCode, NeurokError
 from neurok_ros.prediction.types import Fixation, PhysicalProperties, PredictionOptions
 
-PARAMETERIZATIONS = ("auto", "rigid", "modal")
+PARAMETERIZATIONS = ("auto", "rigid", "modal", "neurok")
 
 _PROPERTY_RANGES = {
     "density": (1.0, 3.0e4, "kg/m^3"),

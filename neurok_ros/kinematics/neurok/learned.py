@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from scipy.stats import chi2
 from torch import Tensor
 
 from neurok_ros.errors import ErrorCode, NeurokError
@@ -23,11 +24,14 @@ from neurok_ros.kinematics.neurok.subspace import ActiveSubspace, Criterion, act
 from neurok_ros.kinematics.neurok.surface import Surface
 from neurok_ros.kinematics.neurok.tangents import handle_motions
 from neurok_ros.kinematics.rigid import RigidBody
+from neurok_ros.parameterization import StateLimit
 
 Floats = NDArray[np.float64]
 
 K_DRIVE = 4
 """Surface samples that a point follows."""
+KNOWN = 0.997
+"""Of the states of the prior: three standard deviations, were there one coordinate. Those beyond were hardly ever seen."""
 SAMPLES = 512
 """Surface samples that drive the object's points; the first `encoder_points` of them are encoded."""
 
@@ -149,6 +153,14 @@ class NeurokKinematics:
     def dim(self) -> int:
         """k_q, and 6 where the object is free."""
         return self.subspace.basis.shape[1] + (6 if self.free else 0)
+
+    @property
+    def limit(self) -> StateLimit:
+        """The ball around the prior's mean that holds `KNOWN` of the reduced prior, wider where rest is outside of it."""
+        basis = self.subspace.basis.double().cpu()
+        center = basis.T @ (self.encoded.shape.mean[0] - self.encoded.rest).flatten().double().cpu()
+        radius = float(np.sqrt(chi2.ppf(KNOWN, len(center))))
+        return StateLimit(center, max(radius, float(center.norm())))
 
     def at(self, points: Tensor) -> LearnedMotion:
         """The state space followed at these points (n, 3), metres, float64, on or in the object.

@@ -1,0 +1,128 @@
+"""Which state space an object gets, and why.
+
+Asked for `auto`, an object gets the learned state space where
+
+- a trained model is installed,
+- the model knows the object: the numbers of `Familiarity` are within the bounds below,
+- and what it found is of use: a stiff object must move by its joints at all (`LEAST_REACH`), a soft one must have a joint
+  (`elastic_sites`). What deforms all over is deformed more finely by a hundred elastic modes than by a few learned coordinates.
+
+Otherwise a stiff object is rigid and a soft one gets its elastic modes. With the learned state space a soft object strains, but
+not across its joints; a stiff one moves by the learned coordinates alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from neurok_ros.dynamics import elastic_sites
+from neurok_ros.errors import ErrorCode, NeurokError
+from neurok_ros.geometry.lattice import VoxelLattice
+from neurok_ros.kinematics import LatticeParticles, RigidBodyKinematics, skinning_modes
+from neurok_ros.kinematics.neurok import Familiarity, familiarity, installed_model, is_installed, neurok_kinematics
+from neurok_ros.parameterization import ObjectKinematics
+from neurok_ros.prediction.types import PhysicalProperties
+from neurok_ros.reconstruction.types import ReconstructedMesh
+
+RIGID_MODULUS = 5.0e7
+"""Pa: from here on (hard rubber, wood, metal) a hand-held push dents an object by less than a camera can see."""
+COORDINATES = 8
+"""k_q of the learned state space."""
+MOST_STILL = 0.03
+"""Of the object's radius: a network that moves an object by more when asked for no motion does not know it."""
+LEAST_IMPORTANCE = 0.6
+"""Of the learned motion: where the coordinates explain less, they are not what the object does."""
+LEAST_REACH = 0.02
+"""Of the object's radius: an object that moves by less within the prior has no joints to speak of."""
+
+
+@dataclass(frozen=True, eq=False)
+class StateSpaceChoice:
+    """The state space of an object."""
+
+    kinematics: ObjectKinematics
+    deforms: bool
+    """Whether its material strains."""
+    material: Tensor
+    """(s,) bool, the strain sites that are inside the material, and do not only bridge a joint."""
+    reason: str
+    """Why this one, as a sentence for the user."""
+
+
+def choose_state_space(
+    mesh: ReconstructedMesh, lattice: VoxelLattice, particles: LatticeParticles, properties: PhysicalProperties, wanted: str
+) -> StateSpaceChoice:
+    """The state space that was asked for, or the best one.
+
+    Args:
+        mesh: the object.
+        lattice: that covers it.
+        particles: of the lattice.
+        properties: of its material.
+        wanted: one of `validation.PARAMETERIZATIONS`.
+
+    Raises:
+        NeurokError: INVALID_OPTIONS where the learned one is asked for and no model is installed; FILE_FAILED where the
+            installed model is damaged.
+    """
+    asked = "asked for in the goal"
+    if wanted == "neurok":
+        if not is_installed():
+            remedy = "Use auto, rigid or modal, or install a package with trained weights"
+            raise NeurokError(ErrorCode.INVALID_OPTIONS, "parameterization", "no learned model is installed", remedy)
+        return _learned(mesh, particles, properties, asked)[0]
+    if wanted != "auto":
+        return _unlearned(lattice, particles, rigid=wanted == "rigid", reason=asked)
+    stiff = properties.youngs_modulus >= RIGID_MODULUS
+    if not is_installed():
+        return _unlearned(lattice, particles, stiff, f"{_stiffness(properties)}; no learned model is installed")
+    choice, known = _learned(mesh, particles, properties, "")
+    doubt = _doubt(choice, known, stiff)
+    if doubt:
+        return _unlearned(lattice, particles, stiff, f"{_stiffness(properties)}; {doubt}")
+    found = f"the learned model knows the object (asked for no motion it moves it by {known.still:.1%} of its radius"
+    used = f"{found}, bound {MOST_STILL:.0%}) and moves it by up to {known.reach:.1%}"
+    return StateSpaceChoice(choice.kinematics, choice.deforms, choice.material, used)
+
+
+def _learned(
+    mesh: ReconstructedMesh, particles: LatticeParticles, properties: PhysicalProperties, reason: str
+) -> tuple[StateSpaceChoice, Familiarity]:
+    kinematics = neurok_kinematics(mesh.vertices, mesh.faces, installed_model(), COORDINATES)
+    material = elastic_sites(kinematics.at(particles.points[: particles.nodes]), particles.sites)
+    choice = StateSpaceChoice(kinematics, properties.youngs_modulus < RIGID_MODULUS, material, reason)
+    return choice, familiarity(kinematics)
+
+
+def _unlearned(lattice: VoxelLattice, particles: LatticeParticles, rigid: bool, reason: str) -> StateSpaceChoice:
+    kinematics: ObjectKinematics = (
+        RigidBodyKinematics(torch.from_numpy(np.asarray(lattice.center))) if rigid else skinning_modes(lattice)
+    )
+    every = torch.ones(len(particles.sites.volume), dtype=torch.bool)
+    return StateSpaceChoice(kinematics, not rigid, every, reason)
+
+
+def _doubt(choice: StateSpaceChoice, known: Familiarity, stiff: bool) -> str:
+    """Why the learned state space is not used, or nothing."""
+    if known.still > MOST_STILL:
+        moves = f"asked for no motion, it moves it by {known.still:.1%} of its radius (bound {MOST_STILL:.0%})"
+        return f"the learned model does not know the object: {moves}"
+    if known.importance < LEAST_IMPORTANCE:
+        explain = f"{COORDINATES} coordinates explain {known.importance:.0%} of its motion (bound {LEAST_IMPORTANCE:.0%})"
+        return f"the learned model does not know the object: {explain}"
+    if known.reach < LEAST_REACH:
+        return f"the learned model moves no part of it by more than {known.reach:.1%} of its radius (bound {LEAST_REACH:.0%})"
+    if not stiff and bool(choice.material.all()):
+        return "the learned model finds no joint in it, and elastic modes deform it more finely"
+    return ""
+
+
+def _stiffness(properties: PhysicalProperties) -> str:
+    modulus = f"Young's modulus {properties.youngs_modulus:.3g} Pa"
+    if properties.youngs_modulus >= RIGID_MODULUS:
+        return f"{modulus} is at least {RIGID_MODULUS:.3g} Pa: too stiff to deform visibly"
+    return f"{modulus} is below {RIGID_MODULUS:.3g} Pa: the object deforms"
