@@ -1,0 +1,105 @@
+"""Validate the dynamics by one command, with pictures and one report.
+
+`python -m validation.dynamics --out out/validation --write docs/results/dynamics.json --sheet docs/images/validation.png`
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+import subprocess
+import sys
+from functools import partial
+from pathlib import Path
+from typing import Annotated
+
+import torch
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+
+from validation import closed_forms, mujoco
+from validation.case import Case
+from validation.integrators import DRIFT_STEPS, drift, energy_lost, orders, systems, work_balances
+from validation.outcomes import Outcome, run_case
+from validation.pictures import contact_sheet, picture
+from validation.report import Report
+
+EXACT: list[Case] = [*closed_forms.CASES, *mujoco.CASES]
+LEARNED: list[Case] = []
+COMPARED_STEPS = {"1/60 s": 1.0 / 60.0, "1/240 s": 1.0 / 240.0}
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def main(
+    out: Annotated[Path, typer.Option(help="folder for pictures and dynamics.json")] = Path("out/validation"),
+    only: Annotated[str, typer.Option(help="run only cases with this in their name, and nothing else")] = "",
+    write: Annotated[Path | None, typer.Option(help="write the figures here too")] = None,
+    sheet: Annotated[Path | None, typer.Option(help="write the contact sheet here too")] = None,
+) -> None:
+    """Run the cases, measure the integrators, stress the dynamics; exit with 1 if a case failed."""
+    torch.set_num_threads(1)
+    report = Report(shlex.join(["python", "-m", "validation.dynamics", *sys.argv[1:]]), _commit())
+    console = Console()
+    out.mkdir(parents=True, exist_ok=True)
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=console) as progress:
+        report.exact = _run([case for case in EXACT if only in case.name], "cases", out, progress)
+        report.learned = _run([case for case in LEARNED if only in case.name], "cases, learned", out, progress)
+        if not only:
+            _measure_integrators(report, progress)
+    outcomes = [*report.exact, *report.learned]
+    if not outcomes:
+        raise typer.BadParameter(f"no case has {only!r} in its name", param_hint="--only")
+    for path in (out / "cases.png", *([sheet] if sheet else [])):
+        contact_sheet(outcomes, path)
+    for path in (out / "dynamics.json", *([write] if write else [])):
+        path.write_text(json.dumps(report.figures(), indent=2) + "\n")
+    for table in report.tables():
+        console.print(table)
+    console.print(f"pictures and figures are in {out}")
+    if any(outcome.failure for outcome in outcomes):
+        raise typer.Exit(1)
+
+
+def _run(cases: list[Case], title: str, out: Path, progress: Progress) -> list[Outcome]:
+    task = progress.add_task(title, total=len(cases))
+    outcomes = []
+    for case in cases:
+        progress.update(task, description=case.name)
+        outcomes.append(run_case(case))
+        picture(outcomes[-1], out / f"{case.name.replace(' ', '_')}.png")
+        progress.advance(task)
+    progress.update(task, description=title)
+    return outcomes
+
+
+def _measure_integrators(report: Report, progress: Progress) -> None:
+    everything = systems()
+    task = progress.add_task("orders of convergence", total=len(everything))
+    for system in everything:
+        report.orders[system.name] = orders(system)
+        progress.advance(task)
+    for system in everything:
+        task = progress.add_task(f"energy, {system.name}", total=DRIFT_STEPS)
+        report.drifts.append(drift(system, DRIFT_STEPS, partial(_show, progress, task)))
+        progress.update(task, completed=DRIFT_STEPS)
+    task = progress.add_task("numerical damping", total=len(COMPARED_STEPS))
+    for name, step in COMPARED_STEPS.items():
+        report.lost[name] = energy_lost(everything[0], step)
+        progress.advance(task)
+    report.balances = work_balances()
+
+
+def _show(progress: Progress, task: TaskID, done: int) -> None:
+    progress.update(task, completed=done)
+
+
+def _commit() -> str:
+    """Of the working tree, with a mark where it has changes."""
+    found = subprocess.run(["git", "describe", "--always", "--dirty", "--abbrev=40"], cwd=ROOT, capture_output=True, text=True)
+    return found.stdout.strip() or "unknown"
+
+
+if __name__ == "__main__":
+    typer.run(main)
