@@ -11,7 +11,7 @@ from validation.case import Case
 from validation.mujoco.comparison import DEFAULT_STEP, Push, Setting, compared, through
 from validation.mujoco.mechanism import Link, Mechanism
 from validation.mujoco.primitive import Primitive, box
-from validation.mujoco.reference import DAMPING_RATIO
+from validation.mujoco.reference import IMPACT, PUSHING
 
 WOOD, METAL, PLASTIC = 500.0, 2700.0, 1200.0
 """kg/m^3."""
@@ -76,7 +76,7 @@ def lid_pushed(duration: float) -> Setting:
     along, out = np.array([np.cos(angle), np.sin(angle)]), np.array([-np.sin(angle), np.cos(angle)])
     x, z = np.array([0.0, LID_HINGE]) + 0.15 * along + (FINGER.dimensions[0] + 0.0005) * out
     path = through((0.0, x, 0.0, z), (duration, 0.0, 0.0, z), (duration + 0.3, x, 0.0, z))
-    return Setting(laptop(angle), Push(FINGER, path, 0.01, 0.4), floor=DAMPING_RATIO)
+    return Setting(laptop(angle), Push(FINGER, path, 0.01, 0.4, PUSHING), floor=IMPACT)
 
 
 def faucet() -> Mechanism:
@@ -118,7 +118,7 @@ def chain_setting(speed: float) -> Setting:
         return Setting(chain(np.radians(60.0)), max_step=FINE_STEP)
     met = 0.12 / speed
     path = through((0.0, -0.055, 0.0, -0.525), (met, 0.065, 0.0, -0.525), (met + 0.1, -0.055, 0.0, -0.525))
-    return Setting(chain(0.0), Push(FINGER, path, 0.0025, 0.06), max_step=FINE_STEP)
+    return Setting(chain(0.0), Push(FINGER, path, 0.0025, 0.04), max_step=FINE_STEP)
 
 
 CASES: list[Case] = [

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from neurok_ros.dynamics import Body, Conditions, ToolPath, ToolShape, simulate
 from neurok_ros.parameterization import KinematicParameterization
 from validation.case import Motion
-from validation.mujoco.reference import FRAME_RATE, STEPS_PER_FRAME, Recording, floor, record, tool_body, world
+from validation.mujoco.reference import FRAME_RATE, IMPACT, STEPS_PER_FRAME, Contact, Recording, floor, record, tool_body, world
 
 Floats = NDArray[np.float64]
 FLOOR = (0.0, 0.0, 1.0, 0.0)
@@ -30,6 +30,8 @@ class Push:
     """Metres between the particles that can touch."""
     reach: float
     """Metres: so near to the path, at rest, what can touch."""
+    contact: Contact = IMPACT
+    """In MuJoCo."""
 
     def places(self) -> Floats:
         """(200, 3) metres on the tool's path."""
@@ -87,8 +89,8 @@ class Setting:
 
     subject: Subject
     push: Push | None = None
-    floor: float = 0.0
-    """The damping ratio of MuJoCo's contacts with a support at z = 0; 0: there is none."""
+    floor: Contact | None = None
+    """MuJoCo's contacts with a support at z = 0, if there is one."""
     friction: float = 0.3
     seconds: float = 2.0
     max_step: float = DEFAULT_STEP
@@ -106,7 +108,7 @@ def compared(setting: Setting) -> Motion:
     figures |= setting.subject.figures(ours.states, theirs)
     if setting.push is not None:
         figures |= force_figures(ours.tool_force, theirs.tool_force)
-    if setting.push is not None or setting.floor > 0.0:
+    if setting.push is not None or setting.floor is not None:
         figures["penetration_mm"] = 1e3 * ours.penetration
         figures["reference_penetration_mm"] = 1e3 * theirs.penetration
     if setting.max_step < DEFAULT_STEP:
@@ -120,7 +122,7 @@ def reference(setting: Setting, steps_per_frame: int = STEPS_PER_FRAME) -> Recor
     """MuJoCo's motion."""
     push, subject = setting.push, setting.subject
     obstacles = floor(setting.floor) if setting.floor else ""
-    obstacles += tool_body(push.tool) if push else ""
+    obstacles += tool_body(push.tool, push.contact) if push else ""
     xml = world(subject.mjcf(), obstacles, setting.friction, "implicitfast" if obstacles else "RK4", steps_per_frame)
     return record(xml, subject.names, setting.seconds, push.path if push else None, subject.start)
 

@@ -20,7 +20,7 @@ from neurok_ros.parameterization import KinematicParameterization
 from validation.case import Case
 from validation.mujoco.comparison import Push, Sampled, Setting, compared, through
 from validation.mujoco.primitive import Primitive, box
-from validation.mujoco.reference import DAMPING_RATIO, DAMPING_RATIO_SLIDING, Recording
+from validation.mujoco.reference import IMPACT, PUSHING, SLIDING, Recording
 
 Floats = NDArray[np.float64]
 DENSITY = 300.0
@@ -128,17 +128,18 @@ def _matrices(quaternions: Floats) -> Floats:
 
 
 def slide(speed: float) -> Setting:
-    """A pad pushes the middle of a side, low, over 0.2 m and stops."""
-    start = -SHORT[0] / 2 - PAD.half_extents[0] - 0.01
-    path = through((0.0, start, 0.0, 0.03), (0.21 / speed, start + 0.21, 0.0, 0.03))
-    return Setting(FreeBox(SHORT), Push(PAD, path, 0.01, 0.15), floor=DAMPING_RATIO_SLIDING, friction=FRICTION)
+    """A pad pushes the middle of a side over 0.2 m and stops: at the height of the centre of mass, so that its impact does not
+    lift the box."""
+    start, height = -SHORT[0] / 2 - PAD.half_extents[0] - 0.01, SHORT[2] / 2
+    path = through((0.0, start, 0.0, height), (0.21 / speed, start + 0.21, 0.0, height))
+    return Setting(FreeBox(SHORT), Push(PAD, path, 0.01, 0.15, PUSHING), floor=SLIDING, friction=FRICTION)
 
 
 def turn(speed: float) -> Setting:
     """A fingertip pushes a quarter of the side's width off its middle, over 0.12 m, and stops."""
-    start = -SHORT[0] / 2 - FINGER.dimensions[0] - 0.01
-    path = through((0.0, start, 0.04, 0.04), (0.13 / speed, start + 0.13, 0.04, 0.04))
-    return Setting(FreeBox(SHORT), Push(FINGER, path, 0.0025, 0.04), floor=DAMPING_RATIO_SLIDING, friction=FRICTION)
+    start, height = -SHORT[0] / 2 - FINGER.dimensions[0] - 0.01, SHORT[2] / 2
+    path = through((0.0, start, 0.04, height), (0.13 / speed, start + 0.13, 0.04, height))
+    return Setting(FreeBox(SHORT), Push(FINGER, path, 0.0025, 0.04, PUSHING), floor=SLIDING, friction=FRICTION)
 
 
 def tip(speed: float, distance: float) -> Setting:
@@ -146,12 +147,12 @@ def tip(speed: float, distance: float) -> Setting:
     start = -TALL[0] / 2 - FINGER.dimensions[0] - 0.01
     back = 0.01 + distance
     path = through((0.0, start, 0.0, 0.17), (back / speed, start + back, 0.0, 0.17), (back / speed + 0.3, start, 0.0, 0.17))
-    return Setting(FreeBox(TALL), Push(FINGER, path, 0.0025, 0.06), floor=DAMPING_RATIO_SLIDING, friction=FRICTION)
+    return Setting(FreeBox(TALL), Push(FINGER, path, 0.0025, 0.06), floor=IMPACT, friction=FRICTION)
 
 
 def rock() -> Setting:
     """A tall box, let go on an edge, tilted by 12 degrees, falls back and rocks to rest."""
-    return Setting(FreeBox(TALL, np.radians(12.0)), floor=DAMPING_RATIO, friction=FRICTION)
+    return Setting(FreeBox(TALL, np.radians(12.0)), floor=IMPACT, friction=FRICTION)
 
 
 CASES: list[Case] = [
