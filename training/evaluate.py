@@ -106,10 +106,10 @@ def signals(sets: dict[str, SetResult], method: Neurok) -> dict[str, Verdict]:
 def _signals_or_infinite(method: Neurok, given: EvaluationObject) -> dict[str, float]:
     try:
         space = method.fit(given)
-        assert isinstance(space, NeurokStates)
-        return object_signals(space.encoded, space.subspace)
     except FAILURES:
         return {name: -np.inf if name in SMALL_IS_BAD else np.inf for name in NAMES}
+    assert isinstance(space, NeurokStates)
+    return object_signals(space.encoded, space.subspace)
 
 
 def draw_pictures(sets: dict[str, SetResult], methods: list[str], shown: Method, strips: int, out: Path) -> list[str]:

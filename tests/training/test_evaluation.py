@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import importlib.util
+import copy
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -21,8 +21,10 @@ from training.data.deformed.source import soft_sources
 from training.data.rigid.source import rigid_sources
 from training.data.simulated.sequences import MeshSequence, SequenceSource
 from training.evaluate import main
-from training.evaluation.inverse_kinematics import OBJECTIVES, decode, errors, solve
-from training.evaluation.judge import judge, summary
+from training.evaluation.cache import Cache, method_hash, object_hash
+from training.evaluation.inverse_kinematics import ITERATIONS, OBJECTIVES, decode, errors, solve
+from training.evaluation.judge import on_object, summary
+from training.evaluation.keypoints import KEYPOINTS, KeypointNetwork, Keypoints
 from training.evaluation.methods import (
     ElasticModes,
     Linear,
@@ -49,8 +51,8 @@ from training.evaluation.objects import (
     unit_object,
 )
 from training.evaluation.scanned import scanned_objects, simulated_scan
-from training.evaluation.signals import object_signals
-from training.evaluation.third_party import third_party_objects
+from training.evaluation.signals import NAMES, object_signals
+from training.evaluation.third_party import PACKAGES, package_root, third_party_objects
 from training.pairs import PairSource
 
 
@@ -85,7 +87,7 @@ def untrained() -> NeurokModel:
 
 def reached(given: EvaluationObject, method: Method, objective: str = "vertex") -> float:
     space = method.fit(given)
-    found = [decode(given, space, solve(given, space, target, objective, 50)) for target in given.targets]  # type: ignore[arg-type]
+    found = [decode(given, space, solve(given, space, target, objective, ITERATIONS)) for target in given.targets]  # type: ignore[arg-type]
     return float(np.mean([errors(given, f, t).vertex_rmse for f, t in zip(found, given.targets, strict=True)]))
 
 
@@ -137,7 +139,7 @@ def test_the_optimizer_finds_the_optimum(swinging: EvaluationObject) -> None:
     space = ElasticModes(6).fit(swinging)
     assert isinstance(space, Linear)
     exact = linear_coefficients(space, swinging.fitting, swinging.targets[1])
-    np.testing.assert_allclose(solve(swinging, space, swinging.targets[1], "vertex", 50), exact, atol=1e-5)
+    np.testing.assert_allclose(solve(swinging, space, swinging.targets[1], "vertex", ITERATIONS), exact, atol=1e-5)
 
 
 def test_the_best_rigid_fit_is_the_best() -> None:
@@ -194,10 +196,25 @@ def test_a_network_starts_where_its_encoder_says(swinging: EvaluationObject, unt
 def test_signals_of_an_object_are_numbers(swinging: EvaluationObject, untrained: NeurokModel) -> None:
     space = Neurok(untrained, 3).fit(swinging)
     assert isinstance(space, NeurokStates)
-    found = object_signals(space)
-    assert set(found) == {"mahalanobis", "residual", "condition"}
+    found = object_signals(space.encoded, space.subspace)
+    assert set(found) == set(NAMES)
     assert all(np.isfinite(value) and value > 0 for value in found.values())
     assert found["condition"] >= 1
+    assert found["importance"] <= 1 + 1e-6  # a share, in single precision
+
+
+def test_the_reach_of_an_object_is_how_far_it_can_be_seen_to_move(swinging: EvaluationObject, untrained: NeurokModel) -> None:
+    """A network whose handles hardly move has hardly any reach; ten times the motion is ten times the reach."""
+    still, moving = copy.deepcopy(untrained), copy.deepcopy(untrained)
+    torch.nn.init.zeros_(still.decoder.motion[1].weight)  # type: ignore[arg-type]
+    torch.nn.init.normal_(moving.decoder.motion[1].weight, std=0.1)  # type: ignore[arg-type]
+    reaches = []
+    for model in (still, moving):
+        space = Neurok(model, 3).fit(swinging)
+        assert isinstance(space, NeurokStates)
+        reaches.append(object_signals(space.encoded, space.subspace)["reach"])
+    assert reaches[0] < 1e-6
+    assert reaches[1] > 1e-3
 
 
 @dataclass(frozen=True)
@@ -225,18 +242,53 @@ class Exploding(Linear):
 
 
 def test_what_fails_counts_as_the_rest_pose_and_is_named(swinging: EvaluationObject) -> None:
-    steps: list[int] = []
-    outcomes = judge([swinging], [RestPose(), Wild("fit"), Wild("decode")], 5, lambda: steps.append(1))
-    rest = summary([o for o in outcomes if o.method == "rest pose"])
-    assert len(steps) == 3
+    rest = summary(list(on_object(swinging, RestPose(), 5)))
     assert rest["failed"] == []
     assert rest["vertex_rmse"] > 0.1
-    fit = summary([o for o in outcomes if o.method == "fit"])
-    assert fit["failed"] == [swinging.name]
-    assert fit["vertex_rmse"] == rest["vertex_rmse"]
-    broken = [o for o in outcomes if o.method == "decode" and o.objective == "vertex"]
+    unfit = summary(list(on_object(swinging, Wild("fit"), 5)))
+    assert unfit["failed"] == [swinging.name]
+    assert unfit["vertex_rmse"] == rest["vertex_rmse"]
+    broken = [o for o in on_object(swinging, Wild("decode"), 5) if o.objective == "vertex"]
     assert all(o.failure for o in broken)
     assert summary(broken)["iou"] == rest["iou"]
+
+
+def test_what_was_judged_is_not_judged_again(swinging: EvaluationObject, tmp_path: Path) -> None:
+    """Read back, an outcome is what it was; another object, other options or other weights are not mistaken for it."""
+    first = Cache(tmp_path).judged(swinging, RigidFit(), 5)
+    kept = list(tmp_path.iterdir())
+    again = Cache(tmp_path).judged(swinging, RigidFit(), 5)
+    assert list(tmp_path.iterdir()) == kept
+    for a, b in zip(first, again, strict=True):
+        assert replace(a, found=None) == replace(b, found=None)
+        np.testing.assert_array_equal(a.found, b.found)  # type: ignore[arg-type]
+    Cache(tmp_path).judged(swinging, RigidFit(), 6)
+    assert len(list(tmp_path.iterdir())) == len(kept) + 1
+    assert object_hash(swinging) == object_hash(door([0.4, 1.2]))
+    assert object_hash(swinging) != object_hash(door([0.4, 1.3]))
+
+
+def test_other_weights_are_another_method(untrained: NeurokModel) -> None:
+    changed = copy.deepcopy(untrained)
+    next(changed.parameters())[0] += 1
+    hashes = {method_hash(method) for method in (Neurok(untrained, 4), Neurok(changed, 4), Neurok(untrained, 5), OwnFrames(4))}
+    assert len(hashes) == 4
+    assert method_hash(Neurok(untrained, 4)) == method_hash(Neurok(copy.deepcopy(untrained), 4))
+
+
+def test_keypoints_move_what_follows_them(swinging: EvaluationObject) -> None:
+    """Shares are at most one and fall with the distance; a shape shifted as a whole is as far from its keypoints as it was."""
+    torch.manual_seed(0)
+    network = KeypointNetwork().eval().requires_grad_(False)
+    space = Keypoints(network).fit(swinging)
+    assert space.dim == 3 * KEYPOINTS
+    np.testing.assert_allclose(decode(swinging, space, space.rest), swinging.vertices, atol=1e-12)
+    np.testing.assert_allclose(space.start(swinging.vertices), space.rest, atol=1e-6)
+    together = torch.tensor([1.0, 0.0, 0.0]).double().repeat(KEYPOINTS)
+    moved = decode(swinging, space, together) - swinging.vertices
+    assert (moved[:, 0] > 0).all()
+    assert (moved[:, 0] <= 1 + 1e-6).all()
+    np.testing.assert_allclose(moved[:, 1:], 0, atol=1e-12)
 
 
 def test_the_sets_are_the_same_every_time() -> None:
@@ -273,10 +325,10 @@ def test_a_simulated_body_that_flies_keeps_its_shape_alone(tmp_path: Path) -> No
 
 def test_third_party_objects_are_read_or_missed_by_name() -> None:
     objects, missing = third_party_objects(2, 1)
-    installed = [p for p in ("metaworld", "gymnasium_robotics") if importlib.util.find_spec(p)]
+    installed = [package for package in PACKAGES if package_root(package)]
     assert bool(objects) == bool(installed)
     assert bool(missing) == (len(installed) < 2)
-    assert all("is not installed" in reason for reason in missing)
+    assert all("is neither installed nor fetched" in reason for reason in missing)
 
 
 def test_a_camera_sees_the_near_side_and_the_table() -> None:
@@ -293,15 +345,18 @@ def test_a_camera_sees_the_near_side_and_the_table() -> None:
     assert np.median(np.abs(table[:, 2])) < 0.003
 
 
-def test_a_scanned_object_moves_as_the_true_one_or_is_missed_by_name(swinging: EvaluationObject) -> None:
+def test_a_scanned_object_moves_as_the_true_one_or_is_missed_by_name(swinging: EvaluationObject, tmp_path: Path) -> None:
     """The leaf swings by what it swings; a ball that moves inside a shut box is not seen."""
     shut = trimesh.util.concatenate([trimesh.creation.box((1, 1, 1)), trimesh.creation.icosphere(subdivisions=1, radius=0.1)])
     inside = shut.vertices.copy()
     inside[8:] += [0.2, 0, 0]
     hidden = unit_object("test/hidden/0", shut.vertices, np.asarray(shut.faces), inside[None], inside[None])
-    (found,), failed = scanned_objects([swinging, hidden], lambda name: None)
+    (found,), failed = scanned_objects([swinging, hidden], Cache(tmp_path), lambda name: None)
     assert found.name == "scanned/test/door/0"
     assert failed == ["scanned/test/hidden/0: what moves was not reconstructed"]
+    (again,), failed_again = scanned_objects([swinging, hidden], Cache(tmp_path), lambda name: None)
+    assert failed_again == failed
+    assert object_hash(again) == object_hash(found)
     _, distance, _ = trimesh.proximity.closest_point_naive(
         trimesh.Trimesh(swinging.vertices, swinging.faces), found.vertices[::20]
     )  # both are in units of themselves, and the scan closes the gap
@@ -313,24 +368,32 @@ def test_a_scanned_object_moves_as_the_true_one_or_is_missed_by_name(swinging: E
 
 @pytest.mark.parametrize("trained", [False, True])
 def test_one_command_leaves_a_report_with_pictures_and_figures(trained: bool, untrained: NeurokModel, tmp_path: Path) -> None:
+    """The figures have the names that other tools read: those of issue and README, for the model and for every baseline."""
     checkpoint = "none"
     if trained:
         checkpoint = str(tmp_path / "weights.safetensors")
         save_model(untrained, Path(checkpoint), {})
     main(
-        checkpoint, tmp_path, tmp_path / "results" / "kinematics.json", third_party=0, instances=1, categories=0, scanned=0,
-        poses=1, iterations=3, strips=1,
+        checkpoint, tmp_path, tmp_path / "results" / "kinematics.json", cache=tmp_path / "cache", third_party=0, instances=1,
+        categories=0, scanned=0, poses=1, iterations=3, strips=1,
     )  # fmt: skip
     found = json.loads((tmp_path / "results" / "kinematics.json").read_text())
     errors_of = {"chamfer_l1", "chamfer_l2", "iou", "vertex_rmse", "objects"}
     for name in ("third_party", "held_out_instances", "held_out_categories", "scanned"):
         assert errors_of <= set(found[name])
-        for values in found[name]["baselines"].values():
-            assert errors_of <= set(values)
     assert found["held_out_instances"]["objects"] == 1
+    judged = found["held_out_instances"]["baselines"]
+    assert {"rest pose", "rigid", "elastic modes", "skinning modes", "PCA of own frames", "MLP of own frames"} <= set(judged)
+    for values in judged.values():
+        assert errors_of <= set(values)
+        assert values["objects"] == 1
+        assert isinstance(values["oracle"], bool)
+        assert all(np.isfinite(values[key]) for key in errors_of)
     for value in (found["held_out_instances"]["vertex_rmse"], found["encode_ms_cpu"], found["checkpoint_mb"]):
         assert (value is not None) == trained
-    assert {"command", "commit"} <= set(found)
-    for picture in ("errors.png", "strips.png", "poses_held_out_instances.png"):
+    assert found["commit"]
+    assert "training.evaluate" in found["command"]
+    assert set(found["out_of_distribution"]) == (set(NAMES) if trained else set())
+    for picture in ("errors.png", "strips_held_out.png", "poses_held_out_instances.png"):
         assert picture in (tmp_path / "report.md").read_text()
         assert (tmp_path / picture).stat().st_size > 1000

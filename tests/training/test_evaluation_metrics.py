@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 import torch
 import trimesh
+from torch import Tensor
 
-from training.evaluation.metrics import chamfer_l1, chamfer_l2, chamfer_loss, split_closed, vertex_rmse, voxel_iou
-from training.evaluation.signals import area_under_curve
+from training.evaluation.inverse_kinematics import Pull, known, unknown
+from training.evaluation.metrics import chamfer_l1, chamfer_l2, split_closed, vertex_rmse, voxel_iou
+from training.evaluation.signals import area_under_curve, verdict
 
 
 def box(low: tuple[float, float, float], high: tuple[float, float, float]) -> trimesh.Trimesh:
@@ -53,7 +57,21 @@ def test_chamfer_counts_both_ways_and_not_the_order() -> None:
 def test_what_is_minimized_is_what_is_reported() -> None:
     rng = np.random.default_rng(1)
     a, b = rng.normal(size=(80, 3)), rng.normal(size=(90, 3))
-    assert float(chamfer_loss(torch.from_numpy(a), torch.from_numpy(b))) == pytest.approx(chamfer_l2(a, b))
+    assert unknown(torch.from_numpy(b))(torch.from_numpy(a))[0] == pytest.approx(chamfer_l2(a, b))
+    assert known(torch.from_numpy(b[:80]))(torch.from_numpy(a))[0] == pytest.approx(vertex_rmse(a, b[:80]) ** 2)
+
+
+@pytest.mark.parametrize("kind", [known, unknown])
+def test_slopes_are_those_of_what_is_minimized(kind: Callable[[Tensor], Callable[[Tensor], Pull]]) -> None:
+    """Half of each, by central differences; the nearest points do not change over so small a step."""
+    rng = np.random.default_rng(2)
+    a, pull = torch.from_numpy(rng.normal(size=(40, 3))), kind(torch.from_numpy(rng.normal(size=(40, 3))))
+    _, weights, slope = pull(a)
+    step, shift = 1e-5, torch.from_numpy(rng.normal(size=(40, 3)))
+    ahead, here, behind = (pull(a + t * shift)[0] for t in (step, 0.0, -step))
+    assert (ahead - behind) / (2 * step) == pytest.approx(2 * float((slope * shift).sum()), rel=1e-6)
+    curvature = 2 * float((weights.unsqueeze(1) * shift**2).sum())
+    assert (ahead - 2 * here + behind) / step**2 == pytest.approx(curvature, rel=1e-3)
 
 
 @pytest.mark.parametrize("shift", [0.0, 0.25, 0.5, 2.0])
@@ -124,3 +142,12 @@ def test_how_well_a_signal_tells_bad_from_good() -> None:
     assert area_under_curve([1, 1, 1, 1], [False, True, False, True]) == 0.5
     assert area_under_curve([1, 3, 2, float("inf")], [False, False, True, True]) == 0.75
     assert area_under_curve([1, 2], [True, True]) is None
+
+
+def test_a_threshold_that_parts_bad_from_good() -> None:
+    bad = [False, False, False, True, True]
+    large, small = verdict("still", [1, 2, 3, 4, 5], bad), verdict("reach", [5, 4, 3, 2, 1], bad)
+    assert (large.auroc, large.threshold, large.found, large.flagged) == (1, 4, 1, 0)
+    assert (small.auroc, small.threshold, small.found, small.flagged) == (1, 2, 1, 0)
+    assert verdict("still", [1, 2], [True, True]).auroc is None
+    assert verdict("reach", [float("nan"), 2], [True, False]).auroc == 1

@@ -20,13 +20,17 @@ from training.evaluation.metrics import Errors
 from training.evaluation.objects import EvaluationObject
 
 _ROOT = Path(__file__).parents[2]
+_GEOMETRY = tuple(
+    f"neurok_ros/geometry/{name}.py"
+    for name in ("driving", "dual_quaternions", "lattice", "lattice_building", "lumped_mass", "rotations", "sampling", "solids")
+)
 _SHARED_CODE = (
-    "neurok_ros/geometry/*.py",
-    "neurok_ros/kinematics/*.py",
+    *_GEOMETRY,
+    "neurok_ros/kinematics/modal.py",
     *(f"training/evaluation/{name}.py" for name in ("inverse_kinematics", "judge", "methods", "metrics", "objects")),
 )
 _NEUROK_CODE = "neurok_ros/kinematics/neurok/*.py"
-_SCAN_CODE = ("neurok_ros/geometry/*.py", "neurok_ros/reconstruction/*.py", "training/evaluation/scanned.py")
+_SCAN_CODE = (*_GEOMETRY, "neurok_ros/reconstruction/*.py", "training/evaluation/scanned.py")
 
 
 class Cache:

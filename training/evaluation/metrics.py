@@ -5,10 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from scipy.spatial import cKDTree
-from torch import Tensor
 
 from neurok_ros.geometry.driving import connected_parts
 from neurok_ros.geometry.solids import inside_grid
@@ -94,14 +92,6 @@ def split_closed(faces: Ints, vertices: int) -> tuple[Ints, Ints]:
     bad = np.unique(np.repeat(part, 3)[balance[edge.reshape(-1)] != 0])
     is_open = np.isin(part, bad)
     return faces[~is_open], faces[is_open]
-
-
-def chamfer_loss(a: Tensor, b: Tensor) -> Tensor:
-    """`chamfer_l2` of points (n, 3) and (m, 3), differentiable in both (the nearest of each is held)."""
-    with torch.no_grad():
-        squares = torch.cdist(a, b)
-        there, back = squares.argmin(dim=1), squares.argmin(dim=0)
-    return ((a - b[there]).square().sum(-1).mean() + (b - a[back]).square().sum(-1).mean()) / 2
 
 
 def _nearest(a: Floats, b: Floats) -> tuple[Floats, Floats]:

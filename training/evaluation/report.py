@@ -79,8 +79,8 @@ def markdown(
         "# How well a state space reaches a target pose",
         "",
         f"`{facts.command}` at commit `{facts.commit}`. {facts.iterations} iterations of damped Gauss-Newton, "
-        f"k_q = {facts.size}, {facts.poses} poses an object; lengths in units of the object. Methods in *italics* have seen other poses of the very "
-        "object (oracles). A failed object counts with the rest pose's error.",
+        f"k_q = {facts.size}, {facts.poses} poses an object; lengths in units of the object. Methods in *italics* have seen "
+        "other poses of the very object (oracles). A failed object counts with the rest pose's error.",
     ]
     if facts.encode_ms_cpu is not None:
         lines += ["", _costs(facts)]

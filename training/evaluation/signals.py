@@ -109,7 +109,8 @@ def _made_up_motion(start: Tensor, part: np.ndarray, rng: np.random.Generator) -
     else:
         direction = torch.from_numpy(rng.normal(size=3)).to(start)
         share = torch.sigmoid(8 * (start @ direction) / direction.norm())
-    hinge = start[rng.choice(len(start), p=(share / share.sum()).double().numpy())]
+    chance = share.double().cpu().numpy()
+    hinge = start[rng.choice(len(start), p=chance / chance.sum())]
     axis = torch.from_numpy(rng.normal(size=3)).to(start)
     turn = quaternion_matrix(quaternion_exp(share.unsqueeze(-1) * rng.uniform(-_ANGLE, _ANGLE) * axis / axis.norm()))
     shift = share.unsqueeze(-1) * torch.from_numpy(rng.normal(size=3) * _SHIFT).to(start)
@@ -117,7 +118,7 @@ def _made_up_motion(start: Tensor, part: np.ndarray, rng: np.random.Generator) -
 
 
 def _condition(encoded: EncodedObject, subspace: ActiveSubspace) -> float:
-    """By central differences of a thousandth of a standard deviation, in double precision where it matters: in the sum."""
+    """By central differences; steps of a hundredth of a standard deviation are well above the rounding of single precision."""
     step = 0.01
     steps = step * subspace.basis.T.reshape(-1, *encoded.rest.shape)
     there, _ = _decoded(encoded, torch.cat([encoded.rest + steps, encoded.rest - steps]))
