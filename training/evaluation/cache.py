@@ -27,6 +27,7 @@ _GEOMETRY = tuple(
 _SHARED_CODE = (
     *_GEOMETRY,
     "neurok_ros/kinematics/modal.py",
+    "neurok_ros/kinematics/particles.py",
     *(f"training/evaluation/{name}.py" for name in ("inverse_kinematics", "judge", "methods", "metrics", "objects")),
 )
 _NEUROK_CODE = "neurok_ros/kinematics/neurok/*.py"
