@@ -81,12 +81,12 @@ def measure(sets: dict[str, SetResult], methods: Sequence[Method], iterations: i
             spent = dict.fromkeys((method.name for method in methods), 0.0)
             for given in result.objects:
                 for method in methods:
-                    begin = time.monotonic()
+                    begin = time.process_time()
                     result.outcomes += cache.judged(given, method, iterations)
-                    spent[method.name] += time.monotonic() - begin
+                    spent[method.name] += time.process_time() - begin
                     progress.advance(task)
             costs = ", ".join(f"{method} {seconds:.0f} s" for method, seconds in spent.items())
-            console.print(f"{name}: {len(result.objects)} objects ({costs})", highlight=False)
+            console.print(f"{name}: {len(result.objects)} objects (processor time: {costs})", highlight=False)
 
 
 def signals(sets: dict[str, SetResult], method: Neurok) -> dict[str, Verdict]:
@@ -191,7 +191,7 @@ def main(
 
 
 def _costs(method: Neurok | None, objects: list[EvaluationObject]) -> tuple[float, float] | tuple[None, None]:
-    """Milliseconds to encode, and to encode and reduce: medians over the objects that can be encoded."""
+    """Processor milliseconds to encode, and to encode and reduce: medians over the objects that can be encoded."""
     if method is None:
         return None, None
     found = []
