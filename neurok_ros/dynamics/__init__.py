@@ -7,6 +7,7 @@ from neurok_ros.dynamics.integrator import SolverSettings
 from neurok_ros.dynamics.joints import elastic_sites
 from neurok_ros.dynamics.loads import AppliedForce, Hold, PointSprings, Schedule, Springs
 from neurok_ros.dynamics.rollout import Conditions, simulate
+from neurok_ros.dynamics.self_contact import Parts
 from neurok_ros.dynamics.state_space import CoordinateDamping, CoordinateLimits, DistanceLimit, KineticDamping, StatePrior
 from neurok_ros.dynamics.tools import ToolKind, ToolPath, ToolShape, checked_push, signed_distance
 
@@ -21,6 +22,7 @@ __all__ = [
     "Hold",
     "KineticDamping",
     "Material",
+    "Parts",
     "PointSprings",
     "Schedule",
     "SolverSettings",

@@ -8,6 +8,7 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
+from neurok_ros.dynamics.self_contact import Parts
 from neurok_ros.dynamics.state_space import StateDamping, StateEnergy
 from neurok_ros.parameterization import KinematicParameterization, StrainSites
 
@@ -59,6 +60,8 @@ class Body:
     """Potentials of the state: a prior, the stops of joints, the edge of what was learned."""
     state_damping: StateDamping | None = None
     """Viscous friction of the state's motion, beside the material's."""
+    parts: Parts | None = None
+    """Of the contact particles: parts do not pass through each other. None: they do."""
 
     @cached_property
     def rest_positions(self) -> Tensor:

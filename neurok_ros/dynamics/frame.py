@@ -42,6 +42,8 @@ class Frame:
     """Metres, the deepest particle inside the tool, beyond its depth at the start."""
     support_penetration: float
     """Metres, the same for the support."""
+    self_penetration: float
+    """Metres, the same for the body's parts in each other."""
     kinetic_energy: float
     """J."""
     gravity_energy: float
@@ -102,7 +104,7 @@ def frame_of(
     """
     tool_total, tool_torque, support_total = np.zeros((3, 3))
     touching = state.x.new_zeros(0, 3)
-    penetration = support_penetration = 0.0
+    penetration = support_penetration = self_penetration = 0.0
     if last is not None:
         problem, solution = last
         on_support, on_tool = contact_forces(problem, solution)
@@ -110,6 +112,7 @@ def frame_of(
         if tool_pose is not None:
             arms = state.x[on_tool.particle] - state.x.new_tensor(tool_pose[0])
             tool_total, tool_torque = _sum(on_tool.force), _sum(torch.linalg.cross(arms, on_tool.force))
+        self_penetration = solution.evaluation.self_depth
         contacts = solution.evaluation.contacts
         if contacts is not None:
             count = contacts.support_count
@@ -128,6 +131,7 @@ def frame_of(
         contact_points=touching,
         penetration=penetration,
         support_penetration=support_penetration,
+        self_penetration=self_penetration,
         kinetic_energy=0.5 * float((body.masses.unsqueeze(1) * state.v**2).sum()),
         gravity_energy=-float(body.masses @ (state.x @ gravity)),
         strain_energy=_strain_energy(body, state.x),

@@ -31,6 +31,7 @@ from neurok_ros.dynamics.energies import (
 )
 from neurok_ros.dynamics.loads import AppliedAt, PointSprings, Springs
 from neurok_ros.dynamics.schemes import Discretisation
+from neurok_ros.dynamics.self_contact import CandidatePairs
 from neurok_ros.dynamics.state_space import StateForces, dissipation
 
 STALE_CONTRACTION = 0.1
@@ -141,7 +142,9 @@ class Evaluation:
     points: list[PointForces]
     """Of springs to fixed points."""
     pairs: list[PairForces]
-    """Of springs between particles."""
+    """Of springs between particles, and of contact between the body's parts."""
+    self_depth: float
+    """Metres, how deep a part is in another; 0 where none touches."""
     state: list[StateForces]
     """Of the state itself."""
 
@@ -184,6 +187,8 @@ class StepProblem:
     springs: tuple[Springs | PointSprings, ...]
     applied: AppliedAt | None
     """Forces at the end of the step."""
+    candidates: CandidatePairs | None
+    """Particles of different parts that might meet."""
     tool_before: ToolPose | None
     tool_after: ToolPose | None
     operators: ReducedOperators
@@ -254,6 +259,11 @@ class StepProblem:
             else:
                 points.append(pull)
                 gradient.index_add_(0, pull.particle, pull.gradient)
+        touching = self.candidates.contacts(x) if self.candidates is not None else None
+        if touching is not None:
+            value += touching.energy
+            pairs.append(touching.forces)
+            touching.forces.add_to(gradient)
         value += sum(part.value for part in state)
         f, stress = x.new_zeros(0, 9), x.new_zeros(0, 9)
         if self.body.strain is not None:
@@ -266,8 +276,21 @@ class StepProblem:
             value += float(torch.dot(density, volume))
             stress = stress * volume.unsqueeze(1)
             magnitude += self.body.material.youngs_modulus * float(volume.sum())
+        self_depth = touching.depth if touching is not None else 0.0
         return Evaluation(
-            q, x, value, 1e-14 * (abs(value) + magnitude), gradient, f, stress, contacts, tool_gaps, points, pairs, state
+            q,
+            x,
+            value,
+            1e-14 * (abs(value) + magnitude),
+            gradient,
+            f,
+            stress,
+            contacts,
+            tool_gaps,
+            points,
+            pairs,
+            self_depth,
+            state,
         )
 
     def _state_forces(self, q: Tensor) -> list[StateForces]:

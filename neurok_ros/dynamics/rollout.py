@@ -15,6 +15,7 @@ from neurok_ros.dynamics.frame import Frame, Tally, frame_of, tool_force
 from neurok_ros.dynamics.integrator import History, ReducedOperators, Solution, SolverSettings, StepProblem, solve, strain_of
 from neurok_ros.dynamics.loads import AppliedForce, Hold, Loads, PointSprings, Springs
 from neurok_ros.dynamics.schemes import Discretisation, Scheme
+from neurok_ros.dynamics.self_contact import CandidatePairs, SelfContact
 from neurok_ros.dynamics.tools import ToolPath, ToolShape, checked_push
 from neurok_ros.errors import ErrorCode, NeurokError
 
@@ -125,10 +126,12 @@ class _Rollout:
         permanent = (Hold(conditions.anchors),) if conditions.anchors is not None else ()
         self._loads = Loads(conditions.springs, conditions.forces, permanent + conditions.holds)
         self._obstacles = self._obstacles_of(conditions)
+        self._self_contact = self._self_contact_of()
         self._history = self._initial_history(conditions.initial_velocity)
         self._time = 0.0
         self._clock = 0.0
         self._clock_rate = 1.0
+        self._candidates: CandidatePairs | None = None
         self._scheme = Scheme.START
         self._in_shock = False
         self._acceleration = torch.zeros_like(self._x0)
@@ -162,6 +165,13 @@ class _Rollout:
             self._tally = Tally()
             if diverged:
                 return
+
+    def _self_contact_of(self) -> SelfContact | None:
+        body, stiffness = self._body, self._obstacles.stiffness
+        if body.parts is None or bool((body.parts.part == body.parts.part[:1]).all()):
+            return None
+        rest, depth = body.rest_positions, yield_depth(body)
+        return SelfContact(body.parts, body.contact, rest, stiffness, depth, body.length)
 
     def _next_stop(self, frame_time: float) -> float:
         """Seconds: the next event of the loads, or the frame."""
@@ -246,6 +256,7 @@ class _Rollout:
 
     def _advance(self, step: float, halvings: int) -> bool:
         """Move on by a step; false if no finite state was found."""
+        self._candidates = self._candidate_pairs(step)
         scheme = self._choose_scheme(step)
         problem, solution, clock = self._held_to_force_limit(step, scheme)
         if not solution.converged and halvings > 0:
@@ -254,6 +265,12 @@ class _Rollout:
             return False
         self._accept(problem, solution, clock)
         return True
+
+    @torch.no_grad()
+    def _candidate_pairs(self, step: float) -> CandidatePairs | None:
+        if self._self_contact is None:
+            return None
+        return self._self_contact.candidates(self._history.x, self._history.v, step)
 
     @torch.no_grad()
     def _choose_scheme(self, step: float) -> Scheme:
@@ -274,6 +291,8 @@ class _Rollout:
             tool_ahead = obstacles.tool_gaps(ahead, self._pose_at(self._clock + step))
             if tool_gaps is not None and tool_ahead is not None:
                 pairs.append((tool_gaps[0], tool_ahead[0]))
+        if self._candidates is not None:
+            pairs.append((self._candidates.gaps(past.x), self._candidates.gaps(past.x + step * past.v)))
         fast = SHOCK_SPEED * step
         return any(bool(((then < 0.0) & (gap - then > fast)).any()) for gap, then in pairs)
 
@@ -337,6 +356,7 @@ class _Rollout:
             self._anchor_stiffness,
             self._loads.springs,
             self._loads.forces_at(self._time + step),
+            self._candidates,
             before,
             after,
             self._operators,
@@ -373,7 +393,8 @@ class _Rollout:
         self._scheme = Scheme.BDF2
         acceleration = (self._history.v - past.v) / problem.discretisation.step
         jolt = float((acceleration - self._acceleration).norm(dim=1).max()) * problem.discretisation.step
-        self._in_shock &= end.contacts is not None and jolt > SHOCK_SPEED
+        touching = end.contacts is not None or end.self_depth > 0.0
+        self._in_shock &= touching and jolt > SHOCK_SPEED
         self._acceleration = acceleration
         self._last = problem, solution
         self._tally.iterations += solution.iterations
