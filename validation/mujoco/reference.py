@@ -122,6 +122,7 @@ def record(
         path: of the tool, if the world has one.
         start: (nq,) the bodies' coordinates without the tool's; None: as the world says.
     """
+    quiet()
     model = mujoco.MjModel.from_xml_string(xml)
     data = mujoco.MjData(model)
     bodies = [mujoco.mj_name2id(model, mujoco.mjtObj.mjOBJ_BODY, name) for name in names]
@@ -148,16 +149,16 @@ def record(
             kept.coordinates[frame] = data.qpos[:coordinates]
             kept.tool_force[frame] = momentum * FRAME_RATE
             momentum = np.zeros(3)
-        velocity = _put_tool(model, data, path) if path is not None else np.zeros(3)
+        velocity = put_tool(model, data, path) if path is not None else np.zeros(3)
         mujoco.mj_step(model, data)
         if path is not None:
-            momentum += TOOL_MASS * (data.qvel[-6:-3] - velocity)
+            momentum += tool_momentum(data, velocity)
         if data.ncon:
             deepest = max(deepest, -float(data.contact.dist.min()))
     return Recording(kept.times, kept.rotations, kept.shifts, kept.coordinates, kept.tool_force, deepest)
 
 
-def _put_tool(model: mujoco.MjModel, data: mujoco.MjData, path: ToolPath) -> Floats:
+def put_tool(model: mujoco.MjModel, data: mujoco.MjData, path: ToolPath) -> Floats:
     """Set pose and velocity of the tool, which is the last body; the velocity (3,) in m/s."""
     step = model.opt.timestep
     position, quaternion = path.pose(data.time)
@@ -170,3 +171,17 @@ def _put_tool(model: mujoco.MjModel, data: mujoco.MjData, path: ToolPath) -> Flo
     mujoco.mju_subQuat(spin, there, here)
     data.qvel[-6:-3], data.qvel[-3:] = velocity, spin / step
     return np.asarray(velocity)
+
+
+def tool_momentum(data: mujoco.MjData, velocity: Floats) -> Floats:
+    """(3,) N s that the tool took up in the step that it began with this velocity (3,) in m/s."""
+    return np.asarray(TOOL_MASS * (data.qvel[-6:-3] - velocity))
+
+
+def quiet() -> None:
+    """Keep MuJoCo from writing its warnings to a file in the folder where a command runs; a motion that went wrong shows."""
+    mujoco.set_mju_user_warning(_ignore)
+
+
+def _ignore(message: str) -> None:
+    del message
