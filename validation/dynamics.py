@@ -57,8 +57,11 @@ def main(
         path.write_text(json.dumps(report.figures(), indent=2) + "\n")
     for table in report.tables():
         console.print(table)
-    console.print(f"pictures and figures are in {out}")
-    if any(outcome.failure for outcome in outcomes):
+    console.print(f"pictures and figures are in {out}", soft_wrap=True)
+    failed = [outcome for outcome in outcomes if outcome.failure]
+    for outcome in failed:
+        console.print(f"{outcome.case.name} failed: {outcome.failure}", style="red", soft_wrap=True)
+    if failed:
         raise typer.Exit(1)
 
 

@@ -90,8 +90,6 @@ def _cases(title: str, outcomes: list[Outcome]) -> Table:
         sizes, peaks = _numbers(outcome.percent_of_size), _numbers(outcome.percent_of_peak)
         style = "red" if outcome.failure else None
         table.add_row(outcome.case.name, outcome.case.reference, *sizes, *peaks, f"{outcome.seconds:.0f}", style=style)
-        if outcome.failure:
-            table.add_row(f"  failed: {outcome.failure}", style=style)
     return table
 
 
