@@ -313,9 +313,9 @@ class LearnedMotion:
         return RigidBody(moved, self._center).positions(q[: self._pose]) if self.free else moved
 
     def jacobian(self, q: Tensor) -> Tensor:
-        """(n, 3, dim), right to about 1e-6 of its largest number; the same tensor again for the same tensor q."""
-        if self._last is None or self._last[0] is not q:
-            self._last = q, self._jacobian(q)
+        """(n, 3, dim), right to about 1e-6 of its largest number; the same tensor again for the same q."""
+        if self._last is None or not torch.equal(self._last[0], q):
+            self._last = q.clone(), self._jacobian(q)
         return self._last[1]
 
     def _jacobian(self, q: Tensor) -> Tensor:
