@@ -46,6 +46,21 @@ def contact_resolution(areas: Tensor, tool: ToolShape) -> float:
     return float((areas.max() / torch.pi).sqrt()) / min(tool.half_extents)
 
 
+def edges_of(outline: Tensor) -> Tensor:
+    """(p, 6) a corner, and the unit normal outwards of the edge that starts there, for the corners (p, 3) of a flat convex
+    polygon in order."""
+    ahead = outline.roll(-1, 0) - outline
+    middle = outline.mean(0)
+    inwards = middle - outline
+    inwards = inwards - (inwards * ahead).sum(1, keepdim=True) / (ahead * ahead).sum(1, keepdim=True) * ahead
+    return torch.cat([outline, -inwards / inwards.norm(dim=1, keepdim=True)], dim=1)
+
+
+def beyond_edges(edges: Tensor, points: Tensor) -> Tensor:
+    """(k,) metres that points (k, 3) are beyond the farthest of edges (p, 6), see `edges_of`; negative within."""
+    return ((points.unsqueeze(1) - edges[:, :3]) * edges[:, 3:]).sum(2).amax(1)
+
+
 def contact_stiffness(body: Body, speed: float, step: float) -> Tensor:
     """(c,) N/m for each contact particle.
 

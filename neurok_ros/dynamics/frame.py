@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from neurok_ros.dynamics.body import Body
+from neurok_ros.dynamics.contact import beyond_edges
 from neurok_ros.dynamics.energies import NeoHookean
 from neurok_ros.dynamics.integrator import History, Solution, StepProblem
 from neurok_ros.dynamics.loads import PointSprings, Springs
@@ -34,6 +35,8 @@ class Frame:
     """(3,) N, on the tool by the body."""
     tool_torque: Floats
     """(3,) N m, on the tool by the body, about the tool's origin."""
+    tool_work: float
+    """J, done by the tool on the body since the start."""
     support_force: Floats
     """(3,) N, on the body by the support."""
     contact_points: Tensor
@@ -64,8 +67,23 @@ class Frame:
     """Every step since the last frame was solved to the tolerance."""
     force_limited: bool
     """The tool was held back by its force limit since the last frame."""
+    off_support: bool
+    """The centre of mass is beyond the support's outline, or below it."""
     diverged: bool
     """No finite solution could be found: this is the last good state and the last frame."""
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What a body is in, beside the tool."""
+
+    gravity: Tensor
+    """(3,) m/s^2."""
+    support: Tensor | None
+    """(4,) plane n . x + d = 0."""
+    edges: Tensor | None
+    """(p, 6) of the support, see `edges_of`; None: it has none."""
+    springs: tuple[Springs | PointSprings, ...]
 
 
 @dataclass
@@ -82,11 +100,11 @@ def frame_of(
     body: Body,
     time: float,
     state: History,
-    gravity: Tensor,
-    springs: tuple[Springs | PointSprings, ...],
+    around: Surroundings,
     tool_pose: tuple[Floats, Floats] | None,
     last: tuple[StepProblem, Solution] | None,
     tally: Tally,
+    work: float,
     diverged: bool,
 ) -> Frame:
     """The frame at the end of a step.
@@ -95,11 +113,11 @@ def frame_of(
         body: what moves.
         time: seconds.
         state: positions and velocities.
-        gravity: (3,) m/s^2.
-        springs: whose energy is told.
+        around: what the body is in.
         tool_pose: position (3,) in metres and quaternion (4,) x y z w.
         last: the step that led here; None before the first, where no force is known.
         tally: what has happened since the last frame.
+        work: J, done by the tool since the start.
         diverged: whether the rollout ends here.
     """
     tool_total, tool_torque, support_total = np.zeros((3, 3))
@@ -127,21 +145,23 @@ def frame_of(
         tool_pose=np.concatenate(tool_pose) if tool_pose is not None else None,
         tool_force=tool_total,
         tool_torque=tool_torque,
+        tool_work=work,
         support_force=support_total,
         contact_points=touching,
         penetration=penetration,
         support_penetration=support_penetration,
         self_penetration=self_penetration,
         kinetic_energy=0.5 * float((body.masses.unsqueeze(1) * state.v**2).sum()),
-        gravity_energy=-float(body.masses @ (state.x @ gravity)),
+        gravity_energy=-float(body.masses @ (state.x @ around.gravity)),
         strain_energy=_strain_energy(body, state.x),
-        spring_energy=sum(spring.forces(state.x)[0] for spring in springs),
+        spring_energy=sum(spring.forces(state.x)[0] for spring in around.springs),
         state_energy=sum(energy.at(state.q[len(state.q) - energy.size :]).value for energy in body.state_energies),
         beyond_limits=_beyond_limits(body, state.q),
         iterations=tally.iterations,
         residual=tally.residual,
         converged=tally.converged,
         force_limited=tally.force_limited,
+        off_support=_off_support(body, state.x, around),
         diverged=diverged,
     )
 
@@ -182,6 +202,26 @@ def _joined(parts: list[tuple[Tensor, Tensor]]) -> ContactForces:
 def tool_force(problem: StepProblem, solution: Solution) -> float:
     """N, magnitude of the force on the tool at the end of a step."""
     return float(contact_forces(problem, solution)[1].force.sum(0).norm())
+
+
+def tool_work(problem: StepProblem, solution: Solution) -> float:
+    """J, done on the body by the tool in a step, with the forces at its end."""
+    if problem.tool_before is None or problem.tool_after is None:
+        return 0.0
+    on_tool = contact_forces(problem, solution)[1]
+    if not len(on_tool.particle):
+        return 0.0
+    points, step = solution.evaluation.x[on_tool.particle], problem.discretisation.step
+    return -step * float((on_tool.force * problem.tool_after.velocity_at(points, problem.tool_before, step)).sum())
+
+
+def _off_support(body: Body, x: Tensor, around: Surroundings) -> bool:
+    if around.support is None:
+        return False
+    center = (body.masses @ x / max(body.mass, 1e-300)).unsqueeze(0)
+    if float(center[0] @ around.support[:3] + around.support[3]) < 0.0:
+        return True
+    return around.edges is not None and float(beyond_edges(around.edges, center)) > 0.0
 
 
 def _strain_energy(body: Body, x: Tensor) -> float:

@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from neurok_ros.dynamics.body import Body
-from neurok_ros.dynamics.contact import SWEEP_FRACTION, Obstacles, ToolPose, contact_stiffness, yield_depth
-from neurok_ros.dynamics.frame import Frame, Tally, frame_of, tool_force
+from neurok_ros.dynamics.contact import (
+    SWEEP_FRACTION,
+    Obstacles,
+    ToolPose,
+    beyond_edges,
+    contact_stiffness,
+    edges_of,
+    yield_depth,
+)
+from neurok_ros.dynamics.frame import Frame, Surroundings, Tally, frame_of, tool_force, tool_work
 from neurok_ros.dynamics.integrator import History, ReducedOperators, Solution, SolverSettings, StepProblem, solve, strain_of
 from neurok_ros.dynamics.loads import AppliedForce, Hold, Loads, PointSprings, Springs
 from neurok_ros.dynamics.schemes import Discretisation, Scheme
@@ -45,6 +53,8 @@ class Conditions:
     """m/s^2."""
     support: tuple[float, float, float, float] | None = None
     """Plane n . x + d = 0, n the unit normal towards the body, d in metres."""
+    support_outline: Tensor | None = None
+    """(p, 3) metres, corners of the support's convex outline in order; beyond it nothing is carried. None: it has no edge."""
     tool: ToolShape | None = None
     path: ToolPath | None = None
     force_limit: float = np.inf
@@ -126,6 +136,8 @@ class _Rollout:
         permanent = (Hold(conditions.anchors),) if conditions.anchors is not None else ()
         self._loads = Loads(conditions.springs, conditions.forces, permanent + conditions.holds)
         self._obstacles = self._obstacles_of(conditions)
+        self._support_slack = self._obstacles.support_slack
+        self._edges = None if conditions.support_outline is None else edges_of(conditions.support_outline)
         self._self_contact = self._self_contact_of()
         self._history = self._initial_history(conditions.initial_velocity)
         self._time = 0.0
@@ -136,6 +148,7 @@ class _Rollout:
         self._in_shock = False
         self._acceleration = torch.zeros_like(self._x0)
         self._last: tuple[StepProblem, Solution] | None = None
+        self._tool_work = 0.0
         self._tally = Tally()
         self._hold()
 
@@ -256,6 +269,7 @@ class _Rollout:
 
     def _advance(self, step: float, halvings: int) -> bool:
         """Move on by a step; false if no finite state was found."""
+        self._keep_on_support()
         self._candidates = self._candidate_pairs(step)
         scheme = self._choose_scheme(step)
         problem, solution, clock = self._held_to_force_limit(step, scheme)
@@ -265,6 +279,14 @@ class _Rollout:
             return False
         self._accept(problem, solution, clock)
         return True
+
+    @torch.no_grad()
+    def _keep_on_support(self) -> None:
+        """Let the support carry, in the coming step, the particles that are above it."""
+        if self._edges is None:
+            return
+        above = beyond_edges(self._edges, self._history.x[self._obstacles.particle]) <= 0.0
+        self._obstacles = replace(self._obstacles, support_slack=self._support_slack.where(above, torch.inf))
 
     @torch.no_grad()
     def _candidate_pairs(self, step: float) -> CandidatePairs | None:
@@ -397,6 +419,7 @@ class _Rollout:
         self._in_shock &= touching and jolt > SHOCK_SPEED
         self._acceleration = acceleration
         self._last = problem, solution
+        self._tool_work += tool_work(problem, solution)
         self._tally.iterations += solution.iterations
         self._tally.residual = max(self._tally.residual, solution.residual)
         self._tally.converged &= solution.converged
@@ -404,6 +427,5 @@ class _Rollout:
     @torch.no_grad()
     def _frame(self, diverged: bool) -> Frame:
         pose = self._path.pose(self._clock) if self._path is not None else None
-        return frame_of(
-            self._body, self._time, self._history, self._gravity, self._loads.springs, pose, self._last, self._tally, diverged
-        )
+        around = Surroundings(self._gravity, self._obstacles.support, self._edges, self._loads.springs)
+        return frame_of(self._body, self._time, self._history, around, pose, self._last, self._tally, self._tool_work, diverged)

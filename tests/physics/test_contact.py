@@ -67,6 +67,46 @@ def test_a_block_on_an_incline_slides_only_beyond_the_friction_angle(ratio: floa
         assert float(frame.q[0]) == pytest.approx(slid, rel=0.02)
 
 
+def table(edge: float) -> Tensor:
+    """A table top that ends at x = edge."""
+    return torch.tensor([[-1.0, -1.0, 0.0], [edge, -1.0, 0.0], [edge, 1.0, 0.0], [-1.0, 1.0, 0.0]], dtype=torch.float64)
+
+
+@pytest.mark.parametrize("edge", [-0.03, 0.03])
+def test_a_block_over_the_edge_falls_when_its_centre_is(edge: float) -> None:
+    body = rigid_box((0.1, 0.1, 0.04))
+    (frame,) = simulate(body, Conditions(support=FLOOR, support_outline=table(edge)), [0.6])
+    assert frame.off_support == (edge < 0.0)
+    if edge < 0.0:
+        assert float(frame.q[2]) < -0.1
+    else:
+        assert float((frame.positions - body.rest_positions).abs().max()) < 1e-4
+
+
+def test_a_block_slides_off_a_table_and_flies() -> None:
+    """It leaves with the speed that friction has left it, and falls freely: the outline takes no energy."""
+    body = sliding_box((0.1, 0.1, 0.1), friction=0.2)
+    conditions = Conditions(support=FLOOR, support_outline=table(0.2), initial_velocity=velocity(2.0, 0.0, 0.0))
+    frames = list(simulate(body, conditions, np.arange(1, 61) * STEP))
+    left = next(f for f in frames if float(f.positions[:, 0].min()) > 0.2)
+    assert float(left.velocities[0, 0]) == pytest.approx(
+        np.sqrt(4.0 - 2.0 * 0.2 * GRAVITY * 0.25), abs=0.2 * GRAVITY * STEP
+    )  # one step
+    assert float(left.velocities[0, 0]) == pytest.approx(float(frames[-1].velocities[0, 0]), rel=1e-3)
+    fallen = frames[-1].time - left.time
+    assert float(frames[-1].q[2]) == pytest.approx(-0.5 * GRAVITY * fallen**2, abs=GRAVITY * fallen * STEP)
+    assert [f.off_support for f in frames] == [float(f.q[0]) > 0.2 for f in frames]
+
+
+def test_the_corners_of_an_outline_may_be_in_either_order() -> None:
+    body = rigid_box((0.1, 0.1, 0.04))
+    ends = [
+        next(iter(simulate(body, Conditions(support=FLOOR, support_outline=corners), [0.5]))).q[2]
+        for corners in (table(-0.03), table(-0.03).flip(0))
+    ]
+    assert float(ends[0]) == pytest.approx(float(ends[1]))
+
+
 def test_contact_forces_account_for_the_change_of_momentum() -> None:
     body = rigid_box((0.1, 0.1, 0.1))
     path = straight_push([-0.1, 0.01, 0.03], [0.1, 0.01, 0.03], 1.0)

@@ -82,6 +82,26 @@ def test_a_cylinder_on_edge_and_a_turning_box_push_too() -> None:
     assert swept.penetration < 1e-3
 
 
+def test_the_work_of_a_tool_that_lifts_is_the_weight_times_the_height() -> None:
+    """A plate takes a block up by 10 cm, smoothly: at its ends what it has done is potential energy."""
+    body = rigid_box((0.1, 0.1, 0.1), friction=FRICTION)
+    times = np.linspace(0.0, 1.0, 31)
+    height = 0.05 * (1.0 - np.cos(np.pi * times))
+    path = ToolPath(times, np.stack([0 * times, 0 * times, height - 0.0105], axis=1), np.tile([0.0, 0.0, 0.0, 1.0], (31, 1)))
+    start, lifted = simulate(body, Conditions(tool=box_tool(0.2, 0.2, 0.02), path=path), [0.0, 1.2])
+    risen = lifted.gravity_energy - start.gravity_energy
+    assert risen == pytest.approx(body.mass * GRAVITY * 0.1, rel=0.01)
+    assert lifted.tool_work == pytest.approx(risen, rel=0.02)
+    assert start.tool_work == 0.0
+
+
+def test_the_work_of_a_tool_that_pushes_is_lost_to_friction() -> None:
+    body = rigid_box((0.1, 0.1, 0.1), friction=FRICTION)
+    conditions = Conditions(support=FLOOR, tool=box_tool(0.04, 0.04, 0.04), path=low_push(0.2))
+    (frame,) = simulate(body, conditions, [1.5])
+    assert frame.tool_work == pytest.approx(FRICTION * body.mass * GRAVITY * float(frame.q[0]), rel=0.05)
+
+
 def test_a_gripper_takes_what_is_between_its_fingers_along_both_ways() -> None:
     """To and fro along the line of the fingers; the gap is 20 mm wider than the block."""
     body = rigid_box((0.1, 0.06, 0.1), friction=FRICTION)
