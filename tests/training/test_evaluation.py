@@ -52,7 +52,7 @@ from training.evaluation.objects import (
 )
 from training.evaluation.scanned import scanned_objects, simulated_scan
 from training.evaluation.signals import NAMES, object_signals
-from training.evaluation.third_party import PACKAGES, package_root, third_party_objects
+from training.evaluation.third_party import PACKAGES, moves_as_one, package_root, third_party_objects
 from training.pairs import PairSource
 
 
@@ -329,6 +329,13 @@ def test_third_party_objects_are_read_or_missed_by_name() -> None:
     assert bool(objects) == bool(installed)
     assert bool(missing) == (len(installed) < 2)
     assert all("is neither installed nor fetched" in reason for reason in missing)
+
+
+def test_an_object_that_moves_as_one_body_is_told_from_one_with_a_joint(swinging: EvaluationObject) -> None:
+    turn = Rotation.from_rotvec([0.5, -1.0, 2.0]).as_matrix()
+    turned = replace(swinging, targets=(swinging.vertices @ turn.T + [0.1, 0.2, 0.3])[None])
+    assert moves_as_one(turned)
+    assert not moves_as_one(swinging)
 
 
 def test_a_camera_sees_the_near_side_and_the_table() -> None:

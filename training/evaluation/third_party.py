@@ -17,11 +17,13 @@ import mujoco
 import numpy as np
 import trimesh
 
+from training.evaluation.methods import kabsch
 from training.evaluation.objects import OWN_FRAMES, EvaluationObject, Floats, Ints, moved_poses, unit_object
 
 FETCHED = Path("out/third_party")
 """Seen from the repository's root."""
 PACKAGES = {"metaworld": "metaworld==3.1.1", "gymnasium_robotics": "gymnasium-robotics==1.4.2"}
+_AS_ONE = 1e-3
 _COLLISION = 4
 """The group of geometries that are not seen."""
 _SAWYER = "assets/sawyer_xyz"
@@ -67,8 +69,21 @@ def third_party_objects(count: int, poses: int) -> tuple[list[EvaluationObject],
         if root is None:
             missing.append(f"{source.package}/{source.name}: the package {source.package} is neither installed nor fetched")
         elif len(objects) < count:
-            objects.append(read_object(source, root / source.file, poses))
+            found = read_object(source, root / source.file, poses)
+            if moves_as_one(found):
+                missing.append(f"{found.category}: all of it moves as one body, which its pose says")
+            else:
+                objects.append(found)
     return objects, missing
+
+
+def moves_as_one(given: EvaluationObject) -> bool:
+    """Whether every pose is a rigid motion of the whole, up to a thousandth of the object's size."""
+    points = given.fitting.at(given.vertices)
+    poses = np.stack([given.fitting.at(pose) for pose in given.targets])
+    rotations, shifts = kabsch(np.broadcast_to(points, poses.shape), poses)
+    there = points @ rotations.swapaxes(1, 2) + shifts[:, None]
+    return bool(np.linalg.norm(there - poses, axis=2).max() < _AS_ONE)
 
 
 def package_root(package: str) -> Path | None:
