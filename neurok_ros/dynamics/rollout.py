@@ -137,7 +137,9 @@ class _Rollout:
         self._loads = Loads(conditions.springs, conditions.forces, permanent + conditions.holds)
         self._obstacles = self._obstacles_of(conditions)
         self._support_slack = self._obstacles.support_slack
-        self._edges = None if conditions.support_outline is None else edges_of(conditions.support_outline)
+        outline = conditions.support_outline if conditions.support is not None else None
+        self._edges = None if outline is None else edges_of(outline)
+        self._carried = torch.zeros(len(body.contact), dtype=torch.bool, device=self._x0.device)
         self._self_contact = self._self_contact_of()
         self._history = self._initial_history(conditions.initial_velocity)
         self._time = 0.0
@@ -282,11 +284,14 @@ class _Rollout:
 
     @torch.no_grad()
     def _keep_on_support(self) -> None:
-        """Let the support carry, in the coming step, the particles that are above it."""
+        """Let the support carry, in the coming step, the particles that are above it: not those that come in from below."""
         if self._edges is None:
             return
-        above = beyond_edges(self._edges, self._history.x[self._obstacles.particle]) <= 0.0
-        self._obstacles = replace(self._obstacles, support_slack=self._support_slack.where(above, torch.inf))
+        points, bare = self._history.x[self._obstacles.particle], replace(self._obstacles, support_slack=self._support_slack)
+        gaps = bare.support_gaps(points)
+        assert gaps is not None
+        self._carried = (beyond_edges(self._edges, points) <= 0.0) & (self._carried | (gaps > -self._obstacles.yield_depth))
+        self._obstacles = replace(self._obstacles, support_slack=self._support_slack.where(self._carried, torch.inf))
 
     @torch.no_grad()
     def _candidate_pairs(self, step: float) -> CandidatePairs | None:
