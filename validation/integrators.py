@@ -217,7 +217,7 @@ def _pulled_spring() -> WorkBalance:
 
 def _pressed_block() -> WorkBalance:
     """A held soft block, without damping and friction, is indented by 3 cm: the tool's work becomes strain."""
-    body = soft_box((0.1, 0.1, 0.1), (4, 4, 4), Material(5.0e4, 0.3, 0.0, 0.0))
+    body = soft_box((0.1, 0.1, 0.1), (3, 3, 3), Material(5.0e4, 0.3, 0.0, 0.0))
     held = (body.rest_positions[:, 2] < 1e-9).nonzero().squeeze(1)
     path = _gentle_push(np.array([-0.08, 0.0, 0.075]), 0.03, 0.6)
     conditions = Conditions((0.0, 0.0, 0.0), tool=box_tool(0.06, 0.05, 0.05), path=path, anchors=held)
