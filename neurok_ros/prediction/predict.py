@@ -17,7 +17,7 @@ from neurok_ros.parameterization import KinematicParameterization
 from neurok_ros.prediction.prepare import PreparedObject
 from neurok_ros.prediction.quality import quality_flags, quality_measures
 from neurok_ros.prediction.tool_contact import fit_to_tool
-from neurok_ros.prediction.types import Fixation, Floats, PhysicalProperties, PredictedMotion, PredictionOptions, Push
+from neurok_ros.prediction.types import Fixation, Floats, PredictedMotion, PredictionOptions, Push
 from neurok_ros.prediction.validation import check_options
 from neurok_ros.reconstruction.types import ReconstructedMesh
 
@@ -29,7 +29,7 @@ BASE_LAYER = 0.08
 LIMIT_STIFFNESS = 10.0
 """Of the work that lifts an object by its own size, per squared standard deviation beyond what was learned."""
 JOINT_DAMPING = 2.0
-"""1/s: a pushed door of stiff material slows down to a third in half a second."""
+"""1/s: a pushed door slows down to a third in half a second."""
 WORLD_RADIUS = 1.0e3
 """Metres: a motion that leaves this ball has diverged, whatever the solver says."""
 
@@ -160,35 +160,40 @@ def _body(prepared: PreparedObject, device: torch.device) -> Body:
         masses=masses,
         contact=contact,
         contact_areas=torch.from_numpy(prepared.surface.areas).to(device),
-        material=_material(prepared.properties),
-        strain=particles.sites.select(prepared.material).to(device) if prepared.deforms else None,
+        material=_material(prepared),
+        strain=particles.sites.select(prepared.material).to(device) if np.isfinite(prepared.modulus) else None,
         state_energies=energies,
         state_damping=damping,
+        parts=prepared.parts.of(prepared.surface) if prepared.parts is not None else None,
     )
 
 
 def _learned_terms(
     prepared: PreparedObject, mass: float, device: torch.device
 ) -> tuple[tuple[DistanceLimit, ...], KineticDamping | None]:
-    """The edge of what was learned, and the friction of joints where no material damps them."""
+    """The edge of what was learned, and the friction of joints."""
     limit = prepared.kinematics.limit
     if limit is None:
         return (), None
     size = float(np.ptp(prepared.mesh.vertices, axis=0).max())
     edge = DistanceLimit(limit.center.to(device), limit.radius, LIMIT_STIFFNESS * mass * STANDARD_GRAVITY * size)
-    return (edge,), None if prepared.deforms else KineticDamping(JOINT_DAMPING, len(limit.center))
+    return (edge,), KineticDamping(JOINT_DAMPING, len(limit.center))
 
 
-def _material(properties: PhysicalProperties) -> Material:
-    return Material(properties.youngs_modulus, properties.poisson_ratio, properties.damping, properties.friction)
+def _material(prepared: PreparedObject) -> Material:
+    properties = prepared.properties
+    modulus = min(properties.youngs_modulus, prepared.modulus)
+    return Material(modulus, properties.poisson_ratio, properties.damping, properties.friction)
 
 
 def _conditions(prepared: PreparedObject, push: Push, options: PredictionOptions, device: torch.device) -> Conditions:
     nx, ny, nz, offset = (float(value) for value in prepared.mesh.support)
     anchors = fixed_region(prepared.mesh, options, prepared.lattice.nodes)
+    outline = options.support_outline
     return Conditions(
         gravity=(-options.gravity * nx, -options.gravity * ny, -options.gravity * nz),
         support=(nx, ny, nz, offset),
+        support_outline=None if outline is None else torch.tensor(outline, dtype=torch.float64, device=device),
         tool=push.tool,
         path=push.path,
         force_limit=push.force_limit,

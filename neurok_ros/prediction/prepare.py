@@ -12,6 +12,7 @@ from neurok_ros.geometry.lattice import VoxelLattice
 from neurok_ros.geometry.sampling import SurfaceSamples
 from neurok_ros.kinematics import LatticeParticles, lattice_particles
 from neurok_ros.parameterization import ObjectKinematics
+from neurok_ros.prediction.parts import ObjectParts, object_parts
 from neurok_ros.prediction.state_space import choose_state_space
 from neurok_ros.prediction.types import PhysicalProperties, PredictionOptions
 from neurok_ros.prediction.validation import check_options, check_properties
@@ -31,13 +32,15 @@ class PreparedObject:
     particles: LatticeParticles
     """The lattice's nodes, then the surface samples."""
     kinematics: ObjectKinematics
-    deforms: bool
-    """Whether its material strains."""
+    modulus: float
+    """Pa, Young's modulus of what strains; infinite for a rigid body."""
     material: Tensor
     """(s,) bool, the strain sites that are inside the material, and do not only bridge a joint."""
     properties: PhysicalProperties
     reason: str
     """Why this parameterization, as a sentence for the user."""
+    parts: ObjectParts | None
+    """Unconnected parts that can move against each other; None: there are none."""
 
 
 def prepare(mesh: ReconstructedMesh, properties: PhysicalProperties, options: PredictionOptions) -> PreparedObject:
@@ -53,6 +56,7 @@ def prepare(mesh: ReconstructedMesh, properties: PhysicalProperties, options: Pr
     surface = sample_surface(mesh.vertices, mesh.faces, CONTACT_SAMPLES)
     particles = lattice_particles(lattice, torch.from_numpy(surface.points))
     chosen = choose_state_space(mesh, lattice, particles, properties, options.parameterization)
+    parts = None if chosen.kinematics.name == "rigid" else object_parts(mesh.vertices, mesh.faces, surface)
     return PreparedObject(
-        mesh, lattice, surface, particles, chosen.kinematics, chosen.deforms, chosen.material, properties, chosen.reason
+        mesh, lattice, surface, particles, chosen.kinematics, chosen.modulus, chosen.material, properties, chosen.reason, parts
     )

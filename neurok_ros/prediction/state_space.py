@@ -7,13 +7,14 @@ Asked for `auto`, an object gets the learned state space where
 - and what it found is of use: a stiff object must move by its joints at all (`LEAST_REACH`), a soft one must have a joint
   (`elastic_sites`). What deforms all over is deformed more finely by a hundred elastic modes than by a few learned coordinates.
 
-Otherwise a stiff object is rigid and a soft one gets its elastic modes. With the learned state space a soft object strains, but
-not across its joints; a stiff one moves by the learned coordinates alone.
+Otherwise a stiff object is rigid and a soft one gets its elastic modes. With the learned state space the material strains, but
+not across joints, so that a door swings freely and its frame keeps its shape; that of a stiff object with `JOINTED_MODULUS`.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -30,6 +31,9 @@ from neurok_ros.reconstruction.types import ReconstructedMesh
 
 RIGID_MODULUS = 5.0e7
 """Pa: from here on (hard rubber, wood, metal) a hand-held push dents an object by less than a camera can see."""
+JOINTED_MODULUS = 1.0e6
+"""Pa: with learned coordinates no object is stiffer. Learned motions of rigid parts bend them by a percent or so, which the
+modulus of wood would forbid, and with it the motion; without any stiffness the object would sag."""
 COORDINATES = 8
 """k_q of the learned state space."""
 MOST_STILL = 0.03
@@ -45,8 +49,8 @@ class StateSpaceChoice:
     """The state space of an object."""
 
     kinematics: ObjectKinematics
-    deforms: bool
-    """Whether its material strains."""
+    modulus: float
+    """Pa, Young's modulus of what strains; infinite for a rigid body."""
     material: Tensor
     """(s,) bool, the strain sites that are inside the material, and do not only bridge a joint."""
     reason: str
@@ -76,17 +80,17 @@ def choose_state_space(
             raise NeurokError(ErrorCode.INVALID_OPTIONS, "parameterization", "no learned model is installed", remedy)
         return _learned(mesh, particles, properties, asked)[0]
     if wanted != "auto":
-        return _unlearned(lattice, particles, rigid=wanted == "rigid", reason=asked)
+        return _unlearned(lattice, particles, properties, wanted == "rigid", asked)
     stiff = properties.youngs_modulus >= RIGID_MODULUS
     if not is_installed():
-        return _unlearned(lattice, particles, stiff, f"{_stiffness(properties)}; no learned model is installed")
+        return _unlearned(lattice, particles, properties, stiff, f"{_stiffness(properties)}; no learned model is installed")
     choice, known = _learned(mesh, particles, properties, "")
     doubt = _doubt(choice, known, stiff)
     if doubt:
-        return _unlearned(lattice, particles, stiff, f"{_stiffness(properties)}; {doubt}")
+        return _unlearned(lattice, particles, properties, stiff, f"{_stiffness(properties)}; {doubt}")
     found = f"the learned model knows the object (asked for no motion it moves it by {known.still:.1%} of its radius"
     used = f"{found}, bound {MOST_STILL:.0%}) and moves it by up to {known.reach:.1%}"
-    return StateSpaceChoice(choice.kinematics, choice.deforms, choice.material, used)
+    return replace(choice, reason=used)
 
 
 def _learned(
@@ -94,16 +98,18 @@ def _learned(
 ) -> tuple[StateSpaceChoice, Familiarity]:
     kinematics = neurok_kinematics(mesh.vertices, mesh.faces, installed_model(), COORDINATES)
     material = elastic_sites(kinematics.at(particles.points[: particles.nodes]), particles.sites)
-    choice = StateSpaceChoice(kinematics, properties.youngs_modulus < RIGID_MODULUS, material, reason)
+    choice = StateSpaceChoice(kinematics, min(properties.youngs_modulus, JOINTED_MODULUS), material, reason)
     return choice, familiarity(kinematics)
 
 
-def _unlearned(lattice: VoxelLattice, particles: LatticeParticles, rigid: bool, reason: str) -> StateSpaceChoice:
+def _unlearned(
+    lattice: VoxelLattice, particles: LatticeParticles, properties: PhysicalProperties, rigid: bool, reason: str
+) -> StateSpaceChoice:
     kinematics: ObjectKinematics = (
         RigidBodyKinematics(torch.from_numpy(np.asarray(lattice.center))) if rigid else skinning_modes(lattice)
     )
     every = torch.ones(len(particles.sites.volume), dtype=torch.bool)
-    return StateSpaceChoice(kinematics, not rigid, every, reason)
+    return StateSpaceChoice(kinematics, math.inf if rigid else properties.youngs_modulus, every, reason)
 
 
 def _doubt(choice: StateSpaceChoice, known: Familiarity, stiff: bool) -> str:

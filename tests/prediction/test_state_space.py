@@ -90,13 +90,13 @@ def test_an_object_that_the_model_does_not_know_falls_back_and_says_by_how_much(
     assert number in prepared.reason
 
 
-def test_a_stiff_object_that_the_model_knows_moves_by_what_was_learned_and_does_not_strain(
+def test_a_stiff_object_that_the_model_knows_moves_by_what_was_learned(
     random_model: Path, block: ReconstructedMesh, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(state_space, "familiarity", lambda kinematics: KNOWN)
     prepared = prepare(block, WOOD, PredictionOptions())
     assert prepared.kinematics.name == "neurok"
-    assert not prepared.deforms
+    assert prepared.modulus == state_space.JOINTED_MODULUS
     assert "the learned model knows the object" in prepared.reason
 
 
@@ -112,7 +112,7 @@ def test_a_soft_object_takes_the_learned_motions_only_for_its_joints(
         monkeypatch.setattr(state_space, "elastic_sites", material)
         prepared = prepare(block, FOAM, PredictionOptions())
         assert prepared.kinematics.name == expected
-        assert prepared.deforms
+        assert prepared.modulus == FOAM.youngs_modulus
         assert int((~prepared.material).sum()) == joints
 
 
