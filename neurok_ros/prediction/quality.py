@@ -12,6 +12,8 @@ from neurok_ros.prediction.types import Floats
 
 PENETRATION_SHARE = 0.03
 """Of the object's size: a tool deeper than this in the object is a contact that the solver did not hold."""
+BEYOND_LIMITS = 0.25
+"""Standard deviations of the learned state space: farther beyond its edge than this is a shape that it has not learned."""
 TIPPED_DEGREES = 45.0
 LARGE_STRAIN = 0.5
 """A local stretch or compression beyond this is outside of what a scan-based material model can be trusted for."""
@@ -31,10 +33,13 @@ def quality_measures(prepared: PreparedObject, frames: Sequence[Frame], displace
         "max_tool_force_n": max(forces),
         "max_penetration_m": max(frame.penetration for frame in frames),
         "max_support_penetration_m": max(frame.support_penetration for frame in frames),
+        "max_self_penetration_m": max(frame.self_penetration for frame in frames),
         "max_tilt_deg": max(_tilt(prepared, frame) for frame in frames),
         "max_strain": max(_largest_strain(prepared, frame) for frame in frames),
         "final_kinetic_energy_j": frames[-1].kinetic_energy,
         "max_strain_energy_j": max(frame.strain_energy for frame in frames),
+        "tool_work_j": frames[-1].tool_work,
+        "max_beyond_limits": max(frame.beyond_limits for frame in frames),
         "solver_residual_m": max(frame.residual for frame in frames),
         "observed_share": float(prepared.mesh.observed.mean()),
     }
@@ -54,7 +59,9 @@ def quality_flags(measures: dict[str, float], frames: Sequence[Frame], complete:
         "penetrating": measures["max_penetration_m"] > PENETRATION_SHARE * measures["object_size_m"],
         "coarse_contact": measures["contact_coarseness"] > COARSE_CONTACT,
         "large_strain": measures["max_strain"] > LARGE_STRAIN,
+        "out_of_state_space": measures["max_beyond_limits"] > BEYOND_LIMITS,
         "tipped": measures["max_tilt_deg"] > TIPPED_DEGREES,
+        "slid_off": any(frame.off_support for frame in frames),
         "force_limited": any(frame.force_limited for frame in frames),
         "never_touched": measures["max_tool_force_n"] == 0.0,
         "still_moving": measures["final_kinetic_energy_j"] > 0.5 * measures["mass_kg"] * 0.02**2,

@@ -63,6 +63,8 @@ class PredictionOptions:
     """`auto`, `rigid`, `modal` or `neurok`."""
     gravity: float = 9.81
     """m/s^2, against the support's normal."""
+    support_outline: tuple[tuple[float, float, float], ...] | None = None
+    """Metres: corners of the support's convex outline, in order; beyond it the object falls. None: the support has no edge."""
 
     @property
     def frame_count(self) -> int:

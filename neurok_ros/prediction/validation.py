@@ -41,6 +41,17 @@ def check_options(options: PredictionOptions) -> None:
         if corners is None or not all(math.isfinite(a) and math.isfinite(b) and a < b for a, b in zip(*corners, strict=True)):
             problem = f"{corners} is no box"
             raise NeurokError(ErrorCode.INVALID_OPTIONS, "fixed_box", problem, "Give a finite lower and a greater upper corner")
+    if options.support_outline is not None:
+        _check_outline(options.support_outline)
+
+
+def _check_outline(outline: tuple[tuple[float, float, float], ...]) -> None:
+    finite = all(math.isfinite(value) for corner in outline for value in corner)
+    if len(outline) < 3 or not finite or len(set(outline)) < len(outline):
+        problem = f"{len(outline)} corners are no outline" if finite else "a corner is not finite"
+        raise NeurokError(
+            ErrorCode.INVALID_OPTIONS, "support_outline", problem, "Give at least three different corners, in order"
+        )
 
 
 def _check_range(code: ErrorCode, field: str, value: float, low: float, high: float, unit: str) -> None:
