@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 import torch
-from symbolic_systems import lattice, quaternion_matrix
 from torch import Tensor
 
 from neurok_ros.dynamics.energies import (
@@ -17,6 +16,7 @@ from neurok_ros.dynamics.energies import (
     green_strain,
     positive_semidefinite,
 )
+from validation.systems import lattice, quaternion_matrix
 
 ELASTIC = NeoHookean(4.0e4, 6.0e4)
 VISCOUS = KelvinVoigt(4.0e4, 6.0e4, 0.05)

@@ -7,11 +7,11 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 import torch
-from symbolic_systems import Lattice, Linear, Rigid, full_space, lattice, skew, straight_push
 from torch import Tensor
 
 from neurok_ros.dynamics import Body, Conditions, Material, ToolKind, ToolPath, ToolShape, elastic_sites, simulate
 from neurok_ros.parameterization import KinematicParameterization
+from validation.systems import Lattice, Linear, Rigid, full_space, lattice, skew, straight_push
 
 PLATE = (0.6, 0.05, 0.3)
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from symbolic_systems import GRAVITY, full_space, rigid_box, sliding_box
 from torch import Tensor
 
 from neurok_ros.dynamics import AppliedForce, Body, Conditions, Hold, Material, PointSprings, Schedule, Springs, simulate
 from neurok_ros.dynamics.loads import spring_law
+from validation.systems import GRAVITY, full_space, rigid_box, sliding_box
 
 STEP = 1.0 / 60.0
 WEIGHTLESS = (0.0, 0.0, 0.0)

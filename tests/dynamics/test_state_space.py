@@ -7,7 +7,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from symbolic_systems import GRAVITY, Linear, Pendulum, Rigid, quaternion_matrix, skew
 from torch import Tensor
 
 from neurok_ros.dynamics import (
@@ -22,6 +21,7 @@ from neurok_ros.dynamics import (
     simulate,
 )
 from neurok_ros.dynamics.state_space import StateEnergy, dissipation
+from validation.systems import GRAVITY, Linear, Pendulum, Rigid, quaternion_matrix, skew
 
 STEP = 1.0 / 60.0
 WEIGHTLESS = (0.0, 0.0, 0.0)

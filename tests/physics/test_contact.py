@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 import torch
 from scipy.spatial.transform import Rotation
-from symbolic_systems import GRAVITY, Rigid, box_tool, rigid_box, sliding_box, straight_push
 from torch import Tensor
 
 from neurok_ros.dynamics import Body, Conditions, ToolPath, simulate
+from validation.systems import GRAVITY, Rigid, box_tool, rigid_box, sliding_box, straight_push
 
 FLOOR = (0.0, 0.0, 1.0, 0.0)
 STEP = 1.0 / 60.0

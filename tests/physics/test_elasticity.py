@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from symbolic_systems import GRAVITY, Linear, Rigid, box_tool, lattice, soft_box, straight_push
 from torch import Tensor
 
 from neurok_ros.dynamics import Body, Conditions, Material, ToolKind, ToolShape, simulate
+from validation.systems import GRAVITY, Linear, Rigid, box_tool, lattice, soft_box, straight_push
 
 FLOOR = (0.0, 0.0, 1.0, 0.0)
 

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 import torch
 from scipy.special import ellipk
-from symbolic_systems import GRAVITY, Pendulum
 from torch import Tensor
 
 from neurok_ros.dynamics import Body, Conditions, Material, SolverSettings, simulate
 from neurok_ros.dynamics.explicit import rk4
+from validation.systems import GRAVITY, Pendulum
 
 AMPLITUDE = 2.0
 """Radians: far outside the range where the period is 2 pi sqrt(l / g)."""

@@ -6,11 +6,11 @@ import mujoco
 import numpy as np
 import pytest
 import torch
-from symbolic_systems import GRAVITY, box_tool, rigid_box, sliding_box, soft_box, straight_push, translation
 from torch import Tensor
 
 from neurok_ros.dynamics import Body, Conditions, Material, ToolKind, ToolPath, ToolShape, contact_resolution, simulate
 from neurok_ros.errors import ErrorCode, NeurokError
+from validation.systems import GRAVITY, box_tool, rigid_box, sliding_box, soft_box, straight_push, translation
 
 FLOOR = (0.0, 0.0, 1.0, 0.0)
 FRICTION = 0.5

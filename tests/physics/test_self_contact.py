@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 import torch
 import trimesh
-from symbolic_systems import Linear, box_tool, straight_push
 from torch import Tensor
 
 from neurok_ros.dynamics import AppliedForce, Body, Conditions, CoordinateDamping, Frame, Material, Parts, simulate
 from neurok_ros.geometry.sampling import sample_surface
 from neurok_ros.geometry.surface_distance import SurfaceDistance
+from validation.systems import Linear, box_tool, straight_push
 
 STEP = 1.0 / 60.0
 WEIGHTLESS = (0.0, 0.0, 0.0)
