@@ -161,6 +161,7 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
                 object_id=found.object_id,
                 push=push_message(push, mesh.frame),
                 properties=PhysicalProperties(**PLUSH, poisson_ratio=nan, damping=nan, friction=nan),
+                parameterization=arguments.parameterization,
             )
             result = planner.predicted(
                 goal,
@@ -191,6 +192,7 @@ def main() -> int:
     parser.add_argument("--out", type=Path, default=Path("out"), help="folder for the results")
     parser.add_argument("--depth", type=float, default=0.35, help="how far the push goes, as a part of the object's extent")
     parser.add_argument("--height", type=float, default=0.75, help="where it touches, as a part of the object's height")
+    parser.add_argument("--parameterization", default="auto", help="auto, rigid, modal or neurok")
     parser.add_argument("--force-limit", type=float, default=float("inf"), help="N")
     console = Console()
     try:

@@ -51,10 +51,9 @@ def _maps(raw: Tensor, anchor: Tensor) -> tuple[Tensor, Tensor]:
     quaternion = raw[0, :, :4] / length
     turning = raw[1:, :, :4] / length
     turning = turning - quaternion * (quaternion * turning).sum(-1, keepdim=True)
-    rotation, ahead, behind = quaternion_matrix(torch.cat([quaternion[None], quaternion + turning, quaternion - turning])).split(
-        [1, len(turning), len(turning)]
-    )
-    rotation, slopes = rotation[0], (ahead - behind) / 2  # exact: a rotation matrix is quadratic in the quaternion
+    turned = quaternion_matrix(torch.cat([quaternion[None], quaternion + turning, quaternion - turning]))
+    ahead, behind = turned[1:].chunk(2)
+    rotation, slopes = turned[0], (ahead - behind) / 2  # exact: a rotation matrix is quadratic in the quaternion
     offset = anchor + raw[0, :, 4:] - (rotation @ anchor.unsqueeze(-1)).squeeze(-1)
     offsets = raw[1:, :, 4:] - (slopes @ anchor.unsqueeze(-1)).squeeze(-1)
     return torch.cat([rotation, offset.unsqueeze(-1)], dim=-1), torch.cat([slopes, offsets.unsqueeze(-1)], dim=-1)
