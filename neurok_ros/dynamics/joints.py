@@ -61,15 +61,15 @@ def elastic_sites(kinematics: KinematicParameterization, sites: StrainSites) -> 
     """
     stencil, cell = np.unique(np.sort(sites.index.cpu().numpy(), axis=1), axis=0, return_inverse=True)
     cell = cell.reshape(-1)
-    motions = _motions(kinematics, sites, cell)
-    joint = np.zeros(len(stencil), np.bool_)
-    if motions.strain.shape[2] <= min(MOST_DIRECTIONS, len(stencil) // 4 + 1):
-        neighbours = _neighbours(stencil)
-        open_question = motions.concentration > CONCENTRATION
-        for number in np.argsort(-motions.concentration):
-            if open_question[number]:
-                open_question &= ~motions.shares_motion_of(number)
-                joint |= _bridging(motions, neighbours, number)
+    motions = _motions(kinematics, sites, cell, min(MOST_DIRECTIONS, len(stencil) // 4 + 1))
+    if motions is None:
+        return torch.ones(len(cell), dtype=torch.bool, device=sites.index.device)
+    joint, neighbours = np.zeros(len(stencil), np.bool_), _neighbours(stencil)
+    open_question = motions.concentration > CONCENTRATION
+    for number in np.argsort(-motions.concentration):
+        if open_question[number]:
+            open_question &= ~motions.shares_motion_of(number)
+            joint |= _bridging(motions, neighbours, number)
     if motions.volume[joint].sum() > LARGEST_SHARE * motions.volume.sum():
         joint[:] = False
     return torch.from_numpy(~joint[cell]).to(sites.index.device)
@@ -119,14 +119,21 @@ class _Motions:
         return bool(np.linalg.norm(at_cell[1] - at_cell[0]) > 0.25 * self.length[cell])
 
 
-def _motions(kinematics: KinematicParameterization, sites: StrainSites, cell: NDArray[np.int64]) -> _Motions:
-    """Of the cells that the sites belong to, (s,)."""
+def _motions(kinematics: KinematicParameterization, sites: StrainSites, cell: NDArray[np.int64], most: int) -> _Motions | None:
+    """Of the cells that the sites belong to, (s,); None if none strains, or more than `most` do."""
     jacobian = kinematics.jacobian(kinematics.rest)
     stencils = jacobian[sites.index]
     rates = torch.einsum("said,saj->sijd", stencils, sites.gradient)
     spin = 0.5 * (rates - rates.transpose(1, 2))
+    strain = (0.5 * (rates + rates.transpose(1, 2))).flatten(1, 2)
+    weight = sites.volume.sqrt().view(-1, 1, 1)
+    flat, gradients = (strain * weight).flatten(0, 1), (rates.flatten(1, 2) * weight).flatten(0, 1)
+    eigenvalues, axes = torch.linalg.eigh(flat.T @ flat)
+    straining = eigenvalues > NOT_STRAINING * torch.linalg.eigvalsh(gradients.T @ gradients).amax()
+    if not 0 < int(straining.sum()) <= most:
+        return None
+    basis = (axes[:, straining] / eigenvalues[straining].sqrt()).cpu().numpy()
     turn = torch.stack([spin[:, 2, 1], spin[:, 0, 2], spin[:, 1, 0]], dim=1).cpu().numpy()
-    strain = (0.5 * (rates + rates.transpose(1, 2))).flatten(1, 2).cpu().numpy()
     corners = kinematics.positions(kinematics.rest)[sites.index].cpu().numpy()
     site_volume = sites.volume.cpu().numpy()
     volume: Floats = np.bincount(cell, site_volume).astype(np.float64)
@@ -135,13 +142,8 @@ def _motions(kinematics: KinematicParameterization, sites: StrainSites, cell: ND
     def mean(values: Floats) -> Floats:
         return np.asarray((share @ values.reshape(len(cell), -1)).reshape(-1, *values.shape[1:]))
 
-    flat = (strain * np.sqrt(site_volume)[:, None, None]).reshape(-1, strain.shape[2])
-    eigenvalues, axes = np.linalg.eigh(flat.T @ flat)
-    gradients = (rates * sites.volume.sqrt().view(-1, 1, 1, 1)).flatten(0, 2)
-    moving = float(torch.linalg.eigvalsh(gradients.T @ gradients).amax())
-    straining = eigenvalues > NOT_STRAINING * max(moving, 1e-300)
-    basis = axes[:, straining] / np.sqrt(eigenvalues[straining]) if straining.any() else np.zeros((len(axes), 1))
-    gram = mean(np.einsum("sid,sie->sde", strain @ basis, strain @ basis))
+    strained = strain.cpu().numpy() @ basis
+    gram = mean(np.einsum("sid,sie->sde", strained, strained))
     squares, directions = np.linalg.eigh(gram)
     factor = np.sqrt(squares.clip(min=0.0))[:, :, None] * directions.transpose(0, 2, 1)
     largest = squares[:, -1].clip(min=1e-300)
