@@ -27,7 +27,7 @@ from validation.report import Report
 
 EXACT: list[Case] = [*closed_forms.CASES, *mujoco.CASES]
 LEARNED: list[Case] = []
-COMPARED_STEPS = {"1/60 s": 1.0 / 60.0, "1/240 s": 1.0 / 240.0}
+COMPARED_STEPS = {"1/60 s": 1.0 / 60.0, "1/120 s": 1.0 / 120.0}
 ROOT = Path(__file__).resolve().parents[1]
 
 
@@ -46,15 +46,16 @@ def main(
     with Progress(*columns, console=console) as progress:
         report.exact = _run([case for case in EXACT if only in case.name], "cases", out, progress)
         report.learned = _run([case for case in LEARNED if only in case.name], "cases, learned", out, progress)
+        outcomes = [*report.exact, *report.learned]
+        if not outcomes:
+            raise typer.BadParameter(f"no case has {only!r} in its name", param_hint="--only")
+        for path in (out / "cases.png", *([sheet] if sheet else [])):
+            contact_sheet(outcomes, path)
+        _save(report, out / "dynamics.json")
         if not only:
             _measure_integrators(report, progress)
-    outcomes = [*report.exact, *report.learned]
-    if not outcomes:
-        raise typer.BadParameter(f"no case has {only!r} in its name", param_hint="--only")
-    for path in (out / "cases.png", *([sheet] if sheet else [])):
-        contact_sheet(outcomes, path)
     for path in (out / "dynamics.json", *([write] if write else [])):
-        path.write_text(json.dumps(report.figures(), indent=2) + "\n")
+        _save(report, path)
     for table in report.tables():
         console.print(table)
     console.print(f"pictures and figures are in {out}", soft_wrap=True)
@@ -63,6 +64,10 @@ def main(
         console.print(f"{outcome.case.name} failed: {outcome.failure}", style="red", soft_wrap=True)
     if failed:
         raise typer.Exit(1)
+
+
+def _save(report: Report, path: Path) -> None:
+    path.write_text(json.dumps(report.figures(), indent=2) + "\n")
 
 
 def _run(cases: list[Case], title: str, out: Path, progress: Progress) -> list[Outcome]:

@@ -36,7 +36,7 @@ ORDER_TIME = 0.5
 """Seconds after which errors are compared."""
 ORDER_STEPS = {"explicit": (10, 20, 40), "variational": (60, 120, 240), "default": (120, 240, 480)}
 """In that time, by integrator."""
-DAMPING_TIME = 20.0
+DAMPING_TIME = 10.0
 """Seconds over which energies are compared between integrators."""
 
 
@@ -106,7 +106,7 @@ def systems() -> list[System]:
         System(
             "spring-mass chain", springs, torch.from_numpy(modes @ (frequencies * amplitudes)), nowhere, 1.0 / 240.0, vibrated
         ),
-        System("Euler top", top, velocity(0.0, 0.0, 0.0, *TOP_SPIN), nowhere, 1.0 / 60.0, turned),
+        System("Euler top", top, velocity(0.0, 0.0, 0.0, *TOP_SPIN), nowhere, 1.0 / 240.0, turned),
     ]
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from rich.table import Table
 
 from validation.case import JUDGED_TIMES
-from validation.integrators import Drift, WorkBalance
+from validation.integrators import DAMPING_TIME, Drift, WorkBalance
 from validation.outcomes import Outcome, Percents
 
 TARGET_PERCENT_OF_PEAK = 2.0
@@ -118,7 +118,7 @@ def _drifts(drifts: list[Drift]) -> Table:
 
 
 def _lost(lost: dict[str, dict[str, float]]) -> Table:
-    table = Table(title="energy lost by a pendulum (2.5 rad) in 20 s, %")
+    table = Table(title=f"energy lost by a pendulum (2.5 rad) in {DAMPING_TIME:g} s, % of the largest kinetic energy")
     table.add_column("step")
     for name in next(iter(lost.values())):
         table.add_column(name, justify="right")
