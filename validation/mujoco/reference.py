@@ -49,6 +49,8 @@ IMPACT = Contact(2.5e-4, 20.0)
 """Gives back 0.06 % of the speed of an impact."""
 PUSHING = Contact(1e-3, 4.0)
 """Of a tool that pushes something that slides on a table."""
+TOUCHING = Contact(5e-4, 1.0)
+"""Of a tool on something soft, which is stopped by its own elasticity."""
 SLIDING = Contact(5e-3, 1.0)
 """Of that table."""
 

@@ -22,7 +22,7 @@ from neurok_ros.reconstruction.types import ReconstructedMesh
 from validation.case import Case, Motion
 from validation.mujoco.comparison import force_figures, through
 from validation.mujoco.flex import Flex, record_flex
-from validation.mujoco.reference import FRAME_RATE, PUSHING
+from validation.mujoco.reference import FRAME_RATE, TOUCHING
 from validation.mujoco.voxels import Tetrahedra, tetrahedra
 
 Floats = NDArray[np.float64]
@@ -74,7 +74,7 @@ def reference(soft: Soft, solid: Tetrahedra) -> tuple[Floats, Floats]:
     """MuJoCo's nodes (t, n, 3) in metres and force on the tool (t, 3) in N."""
     held = np.flatnonzero(solid.nodes[:, 2] < HELD_HEIGHT)
     flex = Flex(solid.nodes, solid.elements, soft.properties.density * solid.node_volumes(), held, soft.properties)
-    return record_flex(flex, soft.seconds, soft.steps_per_frame, "Euler", soft.push.tool, soft.push.path, PUSHING)
+    return record_flex(flex, soft.seconds, soft.steps_per_frame, "Euler", soft.push.tool, soft.push.path, TOUCHING)
 
 
 def prepared_object(vertices: Floats, faces: NDArray[np.int64], properties: PhysicalProperties) -> PreparedObject:
