@@ -7,6 +7,7 @@ from enum import Enum
 
 import numpy as np
 import torch
+import trimesh
 from numpy.typing import NDArray
 from torch import Tensor
 
@@ -232,6 +233,24 @@ def _primitive_distance(shape: ToolShape, points: Tensor) -> tuple[Tensor, Tenso
     distance, slope = _box_distance(profile, points.new_tensor([radius_limit, 0.5 * height]))
     outward = _directions(points[:, :2], radial)
     return distance, torch.cat([outward * slope[:, :1], slope[:, 1:]], dim=1)
+
+
+def tool_surface(shape: ToolShape) -> tuple[Floats, NDArray[np.int64]]:
+    """Vertices (n, 3) in metres, in the tool's frame, and outward oriented triangles (m, 3) of a tool, to draw it."""
+    if shape.kind is ToolKind.BOX:
+        mesh = trimesh.creation.box(shape.dimensions)
+    elif shape.kind is ToolKind.SPHERE:
+        mesh = trimesh.creation.icosphere(3, shape.dimensions[0])
+    elif shape.kind is ToolKind.CYLINDER:
+        mesh = trimesh.creation.cylinder(shape.dimensions[1], shape.dimensions[0])
+    else:
+        mesh = trimesh.creation.capsule(*shape.dimensions)
+        mesh.apply_translation(-mesh.bounds.mean(axis=0))
+    vertices, faces = np.asarray(mesh.vertices, np.float64), np.asarray(mesh.faces, np.int64)
+    if shape.opening is None:
+        return vertices, faces
+    aside = np.array([0.0, shape.offset, 0.0])
+    return np.concatenate([vertices - aside, vertices + aside]), np.concatenate([faces, faces + len(vertices)])
 
 
 def _box_distance(points: Tensor, half: Tensor) -> tuple[Tensor, Tensor]:

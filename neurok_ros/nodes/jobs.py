@@ -123,14 +123,21 @@ def _ending_of(job: Job[T], log_error: Callable[[str], None]) -> Ending[T]:
         return Ending(Verdict.SUCCEEDED, value=job.work(lambda: job.ended))
     except NeurokError as error:
         return Ending.aborted(error)
-    except MemoryError:
-        return Ending.aborted(
-            NeurokError(ErrorCode.OUT_OF_MEMORY, "vertex_budget", "memory ran out", "Use fewer vertices or a shorter horizon")
-        )
     except Exception as error:  # the thread must outlive whatever a job does
+        if _out_of_memory(error):
+            return Ending.aborted(
+                NeurokError(ErrorCode.OUT_OF_MEMORY, "vertex_budget", "memory ran out", "Use fewer vertices or a shorter horizon")
+            )
         log_error(f"a job failed:\n{traceback.format_exc()}")
         return Ending.aborted(
             NeurokError(
                 ErrorCode.INTERNAL, type(error).__name__, str(error), "The node's log has the traceback; please report it"
             )
         )
+
+
+def _out_of_memory(error: Exception) -> bool:
+    """Python's own error, or torch's, which on a CPU is a RuntimeError that says so."""
+    return isinstance(error, MemoryError) or (
+        isinstance(error, RuntimeError) and "memory" in str(error) and "alloc" in str(error)
+    )

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from std_msgs.msg import ColorRGBA, Header
 from visualization_msgs.msg import Marker, MarkerArray
 
-from neurok_ros.dynamics.tools import ToolKind, ToolShape
+from neurok_ros.dynamics.tools import ToolKind, ToolShape, tool_surface
 from neurok_ros.errors import ErrorCode, NeurokError
 from neurok_ros.nodes.messages import points_message, pose_message
 from neurok_ros.prediction.types import PredictedMotion
@@ -28,6 +28,7 @@ TOOL_COLOR: Color = (0.25, 0.25, 0.28, 0.9)
 FARTHEST = 1.0e4
 """Metres: RViz aborts on numbers that its renderer cannot hold."""
 TOOL_KINDS = {ToolKind.BOX: Marker.CUBE, ToolKind.SPHERE: Marker.SPHERE, ToolKind.CYLINDER: Marker.CYLINDER}
+"""What RViz has a marker for; other tools are drawn as triangles."""
 COARSENING = 1.25
 
 
@@ -121,8 +122,7 @@ class MotionMarkers:
         self._points = points_message(self._vertices[0])
         self._surface = _marker(header, MOTION_NAMESPACE, Marker.TRIANGLE_LIST, MOTION_COLOR)
         self._surface.points = [self._points[corner] for corner in faces.reshape(-1).tolist()]
-        self._tool = _marker(header, TOOL_NAMESPACE, TOOL_KINDS[tool.kind], TOOL_COLOR)
-        self._tool.scale = _tool_scale(tool)
+        self._tool = _tool_marker(header, tool)
 
     @property
     def duration(self) -> float:
@@ -155,6 +155,18 @@ def _marker(header: Header, namespace: str, kind: int, color: Color) -> Marker:
 def _color(color: Sequence[float]) -> ColorRGBA:
     red, green, blue, alpha = color
     return ColorRGBA(r=red, g=green, b=blue, a=alpha)
+
+
+def _tool_marker(header: Header, tool: ToolShape) -> Marker:
+    if tool.opening is None and tool.kind in TOOL_KINDS:
+        marker = _marker(header, TOOL_NAMESPACE, TOOL_KINDS[tool.kind], TOOL_COLOR)
+        marker.scale = _tool_scale(tool)
+        return marker
+    marker = _marker(header, TOOL_NAMESPACE, Marker.TRIANGLE_LIST, TOOL_COLOR)
+    vertices, faces = tool_surface(tool)
+    points = points_message(vertices)
+    marker.points = [points[corner] for corner in faces.reshape(-1).tolist()]
+    return marker
 
 
 def _tool_scale(tool: ToolShape) -> Vector3:

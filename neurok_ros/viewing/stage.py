@@ -156,7 +156,8 @@ class Stage:
     def add_tool(self, shape: ToolShape, pose: Floats, opacity: float = 1.0) -> Any:
         """Shows the tool at a pose (4, 4); returns its actor, for `move_tool`."""
         actor = self._plotter.add_mesh(
-            tool_polydata(shape), color=TOOL, smooth_shading=True, split_sharp_edges=shape.kind.value != "sphere",
+            tool_polydata(shape), color=TOOL, smooth_shading=True,
+            split_sharp_edges=shape.kind.value not in ("sphere", "capsule"),
             opacity=opacity, ambient=0.45, diffuse=0.6, specular=0.25, specular_power=20,
         )  # fmt: skip
         self.move_tool(actor, pose)
@@ -238,7 +239,18 @@ class Stage:
 
 
 def tool_polydata(shape: ToolShape) -> Any:
-    """The tool as a closed triangle surface about its own origin, metres."""
+    """The tool as closed triangle surfaces about its own origin, metres."""
+    if shape.opening is None:
+        return _primitive_polydata(shape)
+    fingers = [_primitive_polydata(shape).translate((0.0, side * shape.offset, 0.0)) for side in (-1.0, 1.0)]
+    return fingers[0].append_polydata(fingers[1])
+
+
+def _primitive_polydata(shape: ToolShape) -> Any:
+    if shape.kind.value == "capsule":
+        height, radius = shape.dimensions
+        capsule = pv.Capsule(direction=(0, 0, 1), radius=radius, cylinder_length=height, resolution=40)
+        return capsule.triangulate().clean()
     if shape.kind.value == "sphere":
         return pv.Sphere(radius=shape.dimensions[0], theta_resolution=40, phi_resolution=28)
     if shape.kind.value == "cylinder":
@@ -250,11 +262,7 @@ def tool_polydata(shape: ToolShape) -> Any:
 
 def tool_reach(shape: ToolShape) -> float:
     """Metres from the tool's origin to its farthest point."""
-    if shape.kind.value == "sphere":
-        return shape.dimensions[0]
-    if shape.kind.value == "cylinder":
-        return float(np.hypot(shape.dimensions[0] / 2, shape.dimensions[1]))
-    return float(np.linalg.norm(shape.dimensions) / 2)
+    return shape.bounding_radius
 
 
 def round_length(length: float) -> float:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+import trimesh
 from scipy.spatial.transform import Rotation, Slerp
 
 from neurok_ros.dynamics import ToolKind, ToolPath, ToolShape, checked_push, signed_distance
+from neurok_ros.dynamics.tools import tool_surface
 from neurok_ros.errors import ErrorCode, NeurokError
 
 SHAPES = [
@@ -78,6 +80,17 @@ def test_fingers_stand_as_far_apart_as_the_gripper_is_open() -> None:
         assert float(distance[0]) == pytest.approx(0.5 * shape.opening)
         assert (distance < 0.0).tolist() == [False, False, True, True]
         assert torch.allclose(normal[2:, 1], torch.tensor([-1.0, 1.0], dtype=torch.float64))  # into the gap
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=name_of)
+def test_what_is_drawn_is_what_is_felt(shape: ToolShape) -> None:
+    vertices, faces = tool_surface(shape)
+    distance, _ = signed_distance(shape, torch.from_numpy(vertices))
+    assert float(distance.abs().max()) < 1e-9
+    mesh = trimesh.Trimesh(vertices, faces, process=False)
+    assert mesh.is_watertight
+    assert mesh.volume > 0.0
+    assert np.allclose(mesh.bounds[1], [shape.half_extents[0], shape.offset + shape.half_extents[1], shape.half_extents[2]])
 
 
 def test_poses_are_linear_in_position_and_spherical_linear_in_rotation() -> None:

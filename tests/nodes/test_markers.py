@@ -133,3 +133,16 @@ def test_the_tool_has_its_size(tool: ToolShape, kind: int, scale: tuple[float, f
     assert marker.type == kind
     assert (marker.scale.x, marker.scale.y, marker.scale.z) == pytest.approx(scale)
     assert marker.color.a > 0
+
+
+@pytest.mark.parametrize(
+    "tool", [ToolShape(ToolKind.CAPSULE, (0.1, 0.01)), ToolShape(ToolKind.SPHERE, (0.01,), opening=0.05)], ids=["capsule", "two"]
+)
+def test_a_tool_that_rviz_has_no_marker_for_is_drawn_as_triangles(tool: ToolShape) -> None:
+    mesh = ball(1)
+    _, marker = MotionMarkers(HEADER, mesh.faces, sliding(mesh), tool, UNLIMITED).at(0.0).markers
+    assert marker.type == Marker.TRIANGLE_LIST
+    assert len(marker.points) % 3 == 0
+    reach = max((point.x**2 + point.y**2 + point.z**2) ** 0.5 for point in marker.points)
+    assert reach == pytest.approx(tool.bounding_radius, rel=0.02)
+    assert (marker.scale.x, marker.scale.y, marker.scale.z) == (1.0, 1.0, 1.0)

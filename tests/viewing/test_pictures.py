@@ -16,7 +16,7 @@ from neurok_ros.errors import ErrorCode, NeurokError
 from neurok_ros.viewing.palette import OBJECT, TOOL
 from neurok_ros.viewing.pictures import picture_of_mesh, picture_of_motion, telling_frame
 from neurok_ros.viewing.scene import PushScene
-from neurok_ros.viewing.stage import Stage, Surface, camera_for, corners
+from neurok_ros.viewing.stage import Stage, Surface, camera_for, corners, tool_polydata
 
 Pixels = NDArray[np.int64]
 
@@ -73,6 +73,7 @@ def test_a_mesh_without_colors_is_drawn_calmly(example: Example, tmp_path: Path)
         ToolShape(ToolKind.SPHERE, (0.025,)),
         ToolShape(ToolKind.BOX, (0.03, 0.05, 0.04)),
         ToolShape(ToolKind.CYLINDER, (0.05, 0.025)),
+        ToolShape(ToolKind.CAPSULE, (0.03, 0.02)),
     ],
     ids=lambda tool: tool.kind.value,
 )
@@ -87,6 +88,15 @@ def test_the_tool_stands_where_it_pushes(example: Example, tool: ToolShape, tmp_
     around = tool_colored(pixels)[round(y) + 44 - 30 : round(y) + 44 + 30, round(x) - 30 : round(x) + 30]
     # The arrow and the pushed object hide part of the tool, but never two thirds of what is around its centre.
     assert around.mean() > 0.33
+
+
+@pytest.mark.parametrize("kind", [ToolKind.CAPSULE, ToolKind.CYLINDER])
+def test_both_fingers_of_a_gripper_are_drawn(kind: ToolKind) -> None:
+    gripper = ToolShape(kind, (0.05, 0.012), opening=0.02)
+    x, y, z = gripper.half_extents
+    surface = tool_polydata(gripper)
+    assert np.allclose(surface.bounds, [-x, x, -0.01 - 2 * y, 0.01 + 2 * y, -z, z], atol=2e-4)
+    assert np.abs(surface.points[:, 1]).min() > 0.0099
 
 
 def test_displacement_is_told_by_color(example: Example, tmp_path: Path) -> None:
