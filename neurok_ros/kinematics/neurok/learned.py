@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,7 +23,7 @@ from neurok_ros.kinematics.neurok.encoders import ShapeCode
 from neurok_ros.kinematics.neurok.model import NeurokModel, transform
 from neurok_ros.kinematics.neurok.subspace import ActiveSubspace, Criterion, active_subspace
 from neurok_ros.kinematics.neurok.surface import Surface
-from neurok_ros.kinematics.neurok.tangents import handle_motions
+from neurok_ros.kinematics.neurok.tangents import HandleMotions
 from neurok_ros.kinematics.rigid import RigidBody
 from neurok_ros.parameterization import StateLimit
 
@@ -209,26 +210,31 @@ class Controls:
     """The motions of an object's controls as a function of the reduced latent, in the precision of `like`."""
 
     def __init__(self, encoded: EncodedObject, basis: Tensor, like: Tensor) -> None:
-        self._decoder, self._prepared = _decoder_in(encoded, like)
-        self._rough, self._rough_prepared = _decoder_in(encoded, like.float())
         self._rest = encoded.rest.to(like)
         self.basis = basis.to(like)
-        self._directions = self.basis.T.reshape(-1, *self._rest.shape)
-        self._undo = _inverse(self._decoder.controls(self._prepared, self._rest[None, None])[0, 0])
+        self._directions = self.basis.T.reshape(-1, *self._rest.shape).float()
+        self._rough: HandleMotions | None = None
+        self._absolute: Callable[[Tensor], Tensor]
+        decoder = encoded.model.decoder
+        if isinstance(decoder, HandleDecoder):
+            self._absolute = HandleMotions(decoder, encoded.prepared, like).maps
+            self._rough = HandleMotions(decoder, encoded.prepared, like.float())
+        else:
+            self._absolute = _point_maps(decoder, encoded.prepared, like)
+        self._undo = _inverse(self._absolute(self._rest))
 
     def __call__(self, q: Tensor) -> Tensor:
         """(c, 3, 4) rigid maps in the network's coordinates, the identity at q = 0, of the reduced latent (k_q,)."""
-        return _compose(self._decoder.controls(self._prepared, self._latent(q)[None, None])[0, 0], self._undo)
+        return _compose(self._absolute(self._latent(q)), self._undo)
 
     def with_slopes(self, q: Tensor) -> tuple[Tensor, Tensor]:
         """The maps, and their derivatives (k_q, c, 3, 4) by q.
 
         Those of handles are found in float32, for speed: both are then right to about 1e-6.
         """
-        if not isinstance(self._rough, HandleDecoder):
+        if self._rough is None:
             return self(q), torch.func.jacfwd(self)(q).movedim(-1, 0)
-        latent, directions = self._latent(q).float(), self._directions.float()
-        found = handle_motions(self._rough, self._rough_prepared, latent, directions)
+        found = self._rough.with_slopes(self._latent(q).float(), self._directions)
         maps, slopes = (_compose(part.to(self._undo), self._undo) for part in found)
         return maps, slopes
 
@@ -330,12 +336,12 @@ class LearnedMotion:
         return torch.cat([self._body.retract(q[:7], step[:6]), internal]) if self.free else internal
 
 
-def _decoder_in(encoded: EncodedObject, like: Tensor) -> tuple[HandleDecoder | PointDecoder, Prepared]:
-    """The decoder and what it needs of the object, but the weights of query points, in the precision and place of `like`."""
-    found = encoded.prepared
+def _point_maps(decoder: PointDecoder, found: Prepared, like: Tensor) -> Callable[[Tensor], Tensor]:
+    """From a latent (K, F_token) to the maps (n, 3, 4), in the precision and place of `like`."""
+    exact = copy.deepcopy(decoder).to(like).requires_grad_(False)
     apart = None if found.apart is None else found.apart.to(like)
     prepared = Prepared(found.features.to(like), found.anchors.to(like), None, found.tokens.to(like), apart)
-    return copy.deepcopy(encoded.model.decoder).to(like).requires_grad_(False), prepared
+    return lambda latent: exact.controls(prepared, latent[None, None])[0, 0]
 
 
 def _compose(after: Tensor, before: Tensor) -> Tensor:

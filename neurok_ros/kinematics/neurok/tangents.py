@@ -1,114 +1,200 @@
-"""The handle decoder with its derivatives by a few directions of the latent, in one pass.
+"""The handle decoder for one object: what does not depend on the latent is worked out once, and derivatives come in one pass.
 
 Forward differentiation by `torch.func` costs ten times the arithmetic here, because the decoder is many small operations.
 A stack (1 + k, ..., width) holds a value in row 0 and its derivatives by k directions behind it, so that a linear layer is one
-product for all. A stack of one row is a constant.
+product for all. A stack of one row is a value alone, or a constant; it is never written into, and `torch.func` may pass.
 """
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import gelu, linear
 
 from neurok_ros.geometry.rotations import quaternion_matrix
 from neurok_ros.kinematics.neurok.decoders import HandleDecoder, Prepared
-from neurok_ros.kinematics.neurok.layers import Attention, Block, FeedForward, RmsNorm, SelfBlock
+from neurok_ros.kinematics.neurok.layers import Attention, Block, FeedForward, RmsNorm
 
 
-def handle_motions(decoder: HandleDecoder, prepared: Prepared, latent: Tensor, directions: Tensor) -> tuple[Tensor, Tensor]:
-    """The rigid maps of one object's handles, and their derivatives.
+class HandleMotions:
+    """From latents to the rigid maps of one object's handles, as `HandleDecoder.controls`.
 
     Args:
-        decoder: in the precision of the other arguments, as is the result.
+        decoder: of the trained model.
         prepared: of one object, b = 1.
-        latent: (K, F_token).
-        directions: (k, K, F_token), not none.
-
-    Returns:
-        (c, 3, 4) what `decoder.controls` gives, and (k, c, 3, 4) its derivatives along the directions.
+        like: gives precision and place.
     """
-    state = decoder.state
-    known = state.from_shape(prepared.tokens) + state.place
-    tokens = _linear(state.from_latent, torch.cat([latent[None], directions]))
-    tokens[0] += known[0]
-    tokens = _self_block(state.block, tokens)
-    features = prepared.features
-    for block in decoder.blocks:
-        assert isinstance(block, Block)
-        features = _block(block, features, tokens, prepared.apart)
-    norm, last = decoder.motion
-    assert isinstance(norm, RmsNorm)
-    assert isinstance(last, nn.Linear)
-    return _maps(_linear(last, _norm(norm, features)), prepared.anchors[0])
+
+    def __init__(self, decoder: HandleDecoder, prepared: Prepared, like: Tensor) -> None:
+        with torch.no_grad():
+            state = decoder.state
+            known = state.from_shape(prepared.tokens) + state.place + state.from_latent.bias
+            self._known = known.to(like)
+            self._enter = state.from_latent.weight.to(like)
+            self._state_attention = _Attention.of(state.block.attention, None, like)
+            self._state_forward = _FeedForward.of(state.block.feed_forward, like)
+            self._blocks = [_Block.of(block, prepared.apart, like) for block in decoder.blocks if isinstance(block, Block)]
+            norm, last = decoder.motion
+            assert isinstance(norm, RmsNorm)
+            assert isinstance(last, nn.Linear)
+            self._last = _Linear.of(last, like, norm)
+            self._features = prepared.features.to(like)
+            self._anchors = prepared.anchors[0].to(like)
+
+    def maps(self, latent: Tensor) -> Tensor:
+        """(c, 3, 4) of a latent (K, F_token)."""
+        raw = self._raw(latent[None])[0]
+        rotation = quaternion_matrix(_turn(raw) / _turn(raw).norm(dim=-1, keepdim=True))
+        return _about(self._anchors, rotation, self._anchors + raw[..., 4:])
+
+    def with_slopes(self, latent: Tensor, directions: Tensor) -> tuple[Tensor, Tensor]:
+        """Maps (c, 3, 4) of a latent (K, F_token), and their derivatives (k, c, 3, 4) along directions (k, K, F_token)."""
+        raw = self._raw(torch.cat([latent[None], directions]))
+        length = _turn(raw[0]).norm(dim=-1, keepdim=True)
+        quaternion, turning = _turn(raw[0]) / length, raw[1:, :, :4] / length
+        turning = turning - quaternion * (quaternion * turning).sum(-1, keepdim=True)
+        turned = quaternion_matrix(torch.cat([quaternion[None], quaternion + turning, quaternion - turning]))
+        ahead, behind = turned[1:].chunk(2)
+        slopes = (ahead - behind) / 2  # exact: a rotation matrix is quadratic in the quaternion
+        maps = _about(self._anchors, turned[0], self._anchors + raw[0, :, 4:])
+        return maps, _about(self._anchors, slopes, raw[1:, :, 4:])
+
+    def _raw(self, latents: Tensor) -> Tensor:
+        tokens = _sum(linear(latents, self._enter), self._known)
+        tokens = _sum(tokens, self._state_attention.among(tokens))
+        tokens = _sum(tokens, self._state_forward(tokens))
+        context = _unit(tokens)
+        features = self._features
+        for block in self._blocks:
+            features = block(features, context)
+        return self._last(_unit(features))
 
 
-def _maps(raw: Tensor, anchor: Tensor) -> tuple[Tensor, Tensor]:
-    """Maps (c, 3, 4) and derivatives (k, c, 3, 4) of handles that turn about anchors (c, 3), from the stack (1 + k, c, 7)."""
-    raw[0, :, 3] += 1
-    length = raw[0, :, :4].norm(dim=-1, keepdim=True)
-    quaternion = raw[0, :, :4] / length
-    turning = raw[1:, :, :4] / length
-    turning = turning - quaternion * (quaternion * turning).sum(-1, keepdim=True)
-    turned = quaternion_matrix(torch.cat([quaternion[None], quaternion + turning, quaternion - turning]))
-    ahead, behind = turned[1:].chunk(2)
-    rotation, slopes = turned[0], (ahead - behind) / 2  # exact: a rotation matrix is quadratic in the quaternion
-    offset = anchor + raw[0, :, 4:] - (rotation @ anchor.unsqueeze(-1)).squeeze(-1)
-    offsets = raw[1:, :, 4:] - (slopes @ anchor.unsqueeze(-1)).squeeze(-1)
-    return torch.cat([rotation, offset.unsqueeze(-1)], dim=-1), torch.cat([slopes, offsets.unsqueeze(-1)], dim=-1)
+def _turn(raw: Tensor) -> Tensor:
+    """(c, 4) the quaternions in a decoder's numbers (c, 7): zeros mean no rotation."""
+    return torch.cat([raw[:, :3], 1 + raw[:, 3:4]], dim=-1)
 
 
-def _block(block: Block, x: Tensor, context: Tensor, apart: Tensor | None) -> Tensor:
-    x = _sum(x, _attention(block.cross, x, context, apart))
-    if block.self_attention is not None:
-        x = _sum(x, _attention(block.self_attention, x, x, None))
-    return _sum(x, _feed_forward(block.feed_forward, x))
+def _about(anchor: Tensor, rotation: Tensor, there: Tensor) -> Tensor:
+    """(..., c, 3, 4) maps that turn about anchors (c, 3) and take them there (..., c, 3)."""
+    offset = there.unsqueeze(-1) - rotation @ anchor.unsqueeze(-1)
+    return torch.cat([rotation, offset], dim=-1)
 
 
-def _self_block(block: SelfBlock, x: Tensor) -> Tensor:
-    x = _sum(x, _attention(block.attention, x, x, None))
-    return _sum(x, _feed_forward(block.feed_forward, x))
+@dataclass(frozen=True)
+class _Linear:
+    """A linear layer, and the scale of the norm before it."""
+
+    weight: Tensor
+    bias: Tensor | None
+
+    @staticmethod
+    def of(layer: nn.Linear, like: Tensor, norm: RmsNorm | None = None) -> _Linear:
+        weight = layer.weight if norm is None else layer.weight * norm.scale
+        return _Linear(weight.to(like), None if layer.bias is None else layer.bias.to(like))
+
+    def __call__(self, stack: Tensor) -> Tensor:
+        if len(stack) == 1 or self.bias is None:
+            return linear(stack, self.weight, self.bias)
+        out = linear(stack, self.weight)
+        out[0] += self.bias
+        return out
 
 
-def _attention(layer: Attention, x: Tensor, context: Tensor, apart: Tensor | None) -> Tensor:
-    def split(stack: Tensor) -> Tensor:
-        return stack.reshape(*stack.shape[:-1], layer.heads, -1).transpose(-2, -3)
+@dataclass(frozen=True)
+class _Attention:
+    """See `layers.Attention`; its inputs are normalized already."""
 
-    query = split(_linear(layer.query, _norm(layer.query_norm, x)))
-    key, value = (split(half) for half in _linear(layer.key_value, _norm(layer.context_norm, context)).chunk(2, dim=-1))
-    scores = _product(query / math.sqrt(query.shape[-1]), key.transpose(-1, -2))
-    if apart is not None and layer.log_closeness is not None:
-        scores[0] -= layer.log_closeness.exp().view(-1, 1, 1) * apart[0]
-    mixed = _product(_softmax(scores), value)
-    return _linear(layer.out, mixed.transpose(-2, -3).flatten(-2))
+    heads: int
+    query: _Linear
+    key_value: _Linear
+    out: _Linear
+    far: Tensor | None
+    """(1, heads, m, n) what distance takes off the scores."""
+
+    @staticmethod
+    def of(layer: Attention, apart: Tensor | None, like: Tensor) -> _Attention:
+        query = _Linear.of(layer.query, like, layer.query_norm)
+        query = _Linear(query.weight / math.sqrt(query.weight.shape[0] // layer.heads), None)
+        far = None
+        if apart is not None and layer.log_closeness is not None:
+            far = (layer.log_closeness.exp().view(-1, 1, 1) * apart.unsqueeze(-3)).to(like)
+        key_value = _Linear.of(layer.key_value, like, layer.context_norm)
+        return _Attention(layer.heads, query, key_value, _Linear.of(layer.out, like), far)
+
+    def among(self, stack: Tensor) -> Tensor:
+        """Of a stack to itself."""
+        unit = _unit(stack)
+        return self(unit, unit)
+
+    def __call__(self, x: Tensor, context: Tensor) -> Tensor:
+        query = self._split(self.query(x))
+        key, value = (self._split(half) for half in self.key_value(context).chunk(2, dim=-1))
+        scores = _product(query, key.transpose(-1, -2))
+        if self.far is not None:
+            scores = _sum(scores, -self.far)
+        mixed = _product(_softmax(scores), value)
+        return self.out(mixed.transpose(-2, -3).flatten(-2))
+
+    def _split(self, stack: Tensor) -> Tensor:
+        return stack.reshape(*stack.shape[:-1], self.heads, -1).transpose(-2, -3)
+
+
+@dataclass(frozen=True)
+class _FeedForward:
+    widen: _Linear
+    out: _Linear
+
+    @staticmethod
+    def of(layer: FeedForward, like: Tensor) -> _FeedForward:
+        return _FeedForward(_Linear.of(layer.widen, like, layer.norm), _Linear.of(layer.out, like))
+
+    def __call__(self, stack: Tensor) -> Tensor:
+        wide = self.widen(_unit(stack))
+        value, slopes = wide[:1], wide[1:]
+        if not len(slopes):
+            return self.out(gelu(value))
+        share = 0.5 * (1 + torch.erf(value / math.sqrt(2)))
+        slope = share + value * torch.exp(-0.5 * value * value) / math.sqrt(2 * math.pi)
+        return self.out(torch.cat([value * share, slope * slopes]))
+
+
+@dataclass(frozen=True)
+class _Block:
+    cross: _Attention
+    own: _Attention | None
+    forward: _FeedForward
+
+    @staticmethod
+    def of(block: Block, apart: Tensor | None, like: Tensor) -> _Block:
+        own = None if block.self_attention is None else _Attention.of(block.self_attention, None, like)
+        return _Block(_Attention.of(block.cross, apart, like), own, _FeedForward.of(block.feed_forward, like))
+
+    def __call__(self, x: Tensor, context: Tensor) -> Tensor:
+        x = _sum(x, self.cross(_unit(x), context))
+        if self.own is not None:
+            x = _sum(x, self.own.among(x))
+        return _sum(x, self.forward(x))
+
+
+def _unit(stack: Tensor) -> Tensor:
+    """Divided by the root of its mean square, see `layers.RmsNorm`."""
+    value, slopes = stack[:1], stack[1:]
+    inverse = torch.rsqrt((value * value).mean(-1, keepdim=True) + 1e-6)
+    unit = value * inverse
+    if not len(slopes):
+        return unit
+    return torch.cat([unit, inverse * (slopes - unit * (unit * slopes).mean(-1, keepdim=True))])
 
 
 def _softmax(stack: Tensor) -> Tensor:
     value, slopes = stack[:1].softmax(-1), stack[1:]
+    if not len(slopes):
+        return value
     return torch.cat([value, value * (slopes - (value * slopes).sum(-1, keepdim=True))])
-
-
-def _feed_forward(layer: FeedForward, x: Tensor) -> Tensor:
-    wide = _linear(layer.widen, _norm(layer.norm, x))
-    value, slopes = wide[:1], wide[1:]
-    share = 0.5 * (1 + torch.erf(value / math.sqrt(2)))
-    slope = share + value * torch.exp(-0.5 * value * value) / math.sqrt(2 * math.pi)
-    return _linear(layer.out, torch.cat([value * share, slope * slopes]))
-
-
-def _norm(layer: RmsNorm, stack: Tensor) -> Tensor:
-    value, slopes = stack[:1], stack[1:]
-    inverse = torch.rsqrt((value * value).mean(-1, keepdim=True) + 1e-6)
-    unit = value * inverse
-    return torch.cat([unit, inverse * (slopes - unit * (unit * slopes).mean(-1, keepdim=True))]) * layer.scale
-
-
-def _linear(layer: nn.Linear, stack: Tensor) -> Tensor:
-    out = nn.functional.linear(stack, layer.weight)
-    if layer.bias is not None:
-        out[0] += layer.bias
-    return out
 
 
 def _product(a: Tensor, b: Tensor) -> Tensor:
@@ -122,8 +208,8 @@ def _product(a: Tensor, b: Tensor) -> Tensor:
 
 
 def _sum(a: Tensor, b: Tensor) -> Tensor:
+    """Of stacks, one of which may be a constant."""
     if len(a) == len(b):
         return a + b
     constant, moving = (a, b) if len(a) == 1 else (b, a)
-    moving[:1] += constant
-    return moving
+    return torch.cat([moving[:1] + constant, moving[1:]])

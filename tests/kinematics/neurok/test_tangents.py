@@ -9,7 +9,7 @@ from neurok_ros.kinematics.neurok.config import ModelConfig
 from neurok_ros.kinematics.neurok.decoders import HandleDecoder
 from neurok_ros.kinematics.neurok.model import NeurokModel
 from neurok_ros.kinematics.neurok.surface import Surface
-from neurok_ros.kinematics.neurok.tangents import handle_motions
+from neurok_ros.kinematics.neurok.tangents import HandleMotions
 
 
 @pytest.mark.parametrize("anchored", [True, False])
@@ -33,7 +33,9 @@ def test_derivatives_are_those_of_the_decoder(anchored: bool, blocks: int) -> No
             return decoder.controls(prepared, moved[None, None])[0, 0]
 
         expected = torch.func.jacfwd(maps)(torch.zeros(3).double()).movedim(-1, 0)
-        value, slopes = handle_motions(decoder, prepared, latent, directions)
+        motions = HandleMotions(decoder, prepared, latent)
+        value, slopes = motions.with_slopes(latent, directions)
+    torch.testing.assert_close(motions.maps(latent), maps(torch.zeros(3).double()), rtol=0, atol=1e-13)
     torch.testing.assert_close(value, maps(torch.zeros(3).double()), rtol=0, atol=1e-13)
     torch.testing.assert_close(slopes, expected, rtol=0, atol=1e-13)
     assert expected.abs().max() > 0.1
