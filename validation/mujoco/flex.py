@@ -48,7 +48,7 @@ class Flex:
         )
 
 
-RADIUS = 1e-4
+RADIUS = 1e-5
 """Metres: MuJoCo thickens a flexible body by this."""
 
 

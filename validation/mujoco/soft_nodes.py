@@ -26,7 +26,7 @@ Floats = NDArray[np.float64]
 PROPERTIES = PhysicalProperties(density=200.0, youngs_modulus=2.0e4, poisson_ratio=0.3, damping=0.01, friction=0.3)
 CELLS, EDGE = (3, 3, 6), 0.025
 """Of the block; metres."""
-FINE_STEP = 1.0 / 240.0
+FINE_STEP = 1.0 / 120.0
 """Seconds."""
 STEPS_PER_FRAME = 256
 """Of MuJoCo, explicit: stable at this stiffness and damping."""
@@ -150,14 +150,14 @@ def bent(depth: float) -> Pushed:
     end = start + 0.005 + depth
     path = through((0.0, start, 0.0, z), (0.2, end, 0.0, z), (0.4, end, 0.0, z), (0.5, start - 0.05, 0.0, z))
     lying = np.tile([np.sqrt(0.5), 0.0, 0.0, np.sqrt(0.5)], (len(path.times), 1))
-    return Pushed(BAR, ToolPath(path.times, path.positions, lying), 1.0, FINE_STEP)
+    return Pushed(BAR, ToolPath(path.times, path.positions, lying), 0.7, FINE_STEP)
 
 
 def pressed() -> Pushed:
     """A plate presses the whole upper face down by 0.015 m, holds it and lets go."""
     top = 0.15 + 0.01 + 0.002
     path = through((0.0, 0.0, 0.0, top), (0.2, 0.0, 0.0, top - 0.017), (0.4, 0.0, 0.0, top - 0.017), (0.5, 0.0, 0.0, top + 0.05))
-    return Pushed(PLATE, path, 1.0, FINE_STEP)
+    return Pushed(PLATE, path, 0.7, FINE_STEP)
 
 
 CASES: list[Case] = [
@@ -166,7 +166,7 @@ CASES: list[Case] = [
         (
             "soft block sags",
             "A foam block of tetrahedra under its own weight, from rest: nodes.",
-            Pushed(None, None, 1.0, FINE_STEP),
+            Pushed(None, None, 0.5, FINE_STEP),
         ),
         ("soft block bent a little", "The same, bent at its top by 5 mm, held and let go.", bent(0.005)),
         ("soft block bent far", "The same by 20 mm.", bent(0.02)),
