@@ -141,7 +141,7 @@ def main(
     write: Annotated[Path | None, typer.Option(help="Where else to write the figures, as JSON.")] = None,
     cache: Annotated[Path, typer.Option(help="Folder of what was judged before; may be deleted.")] = CACHE,
     third_party: Annotated[int, typer.Option(help="Objects of other people's packages, at most.")] = 99,
-    instances: Annotated[int, typer.Option(help="New objects of trained kinds.")] = 64,
+    instances: Annotated[int, typer.Option(help="New objects of trained kinds.")] = 48,
     categories: Annotated[int, typer.Option(help="Objects of kinds never trained on.")] = 12,
     scanned: Annotated[int, typer.Option(help="Objects that are scanned and reconstructed first.")] = 99,
     poses: Annotated[int, typer.Option(help="Target poses of each object.")] = 2,
