@@ -79,9 +79,9 @@ def reference(soft: Soft, solid: Tetrahedra) -> tuple[Floats, Floats]:
 
 
 def prepared_object(vertices: Floats, faces: NDArray[np.int64], properties: PhysicalProperties) -> PreparedObject:
-    """What the product makes of a mesh."""
+    """What the product makes of a mesh, with no support within a metre below."""
     seen = np.ones(len(vertices), bool)
-    mesh = ReconstructedMesh(vertices, faces.astype(np.int32), seen, None, np.array([0.0, 0.0, 1.0, 0.0]), "none")
+    mesh = ReconstructedMesh(vertices, faces.astype(np.int32), seen, None, np.array([0.0, 0.0, 1.0, 1.0]), "none")
     return prepare(mesh, properties, PredictionOptions(parameterization="modal"))
 
 
