@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from io import BytesIO
 from pathlib import Path
 
 import matplotlib as mpl
@@ -11,6 +12,7 @@ mpl.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
+from PIL import Image
 
 from validation.case import Floats, Motion
 from validation.outcomes import Outcome
@@ -19,6 +21,8 @@ TRUE_COLOR, PREDICTED_COLOR, FAILED_COLOR = "#9aa0a6", "#1a6fdf", "#c62828"
 SHOWN_POINTS = 250
 SHOWN_TIMES = 5
 AXIS_NAMES = "xyz"
+SHEET_COLORS = 48
+"""Few, as the sheet is kept with the documentation."""
 
 
 def picture(outcome: Outcome, path: Path) -> None:
@@ -40,8 +44,10 @@ def contact_sheet(outcomes: list[Outcome], path: Path, columns: int = 5) -> None
     for axis, outcome in zip(axes.flat, outcomes, strict=False):
         draw_motion(axis, outcome, names=False)
         axis.set_title(f"{outcome.case.name}\n{_summary(outcome)}", fontsize=7)
-    figure.savefig(path, dpi=100, pil_kwargs={"optimize": True})
+    drawn = BytesIO()
+    figure.savefig(drawn, dpi=90)
     plt.close(figure)
+    Image.open(drawn).convert("RGB").quantize(SHEET_COLORS).save(path, optimize=True)
 
 
 def draw_motion(axis: Axes, outcome: Outcome, names: bool = True) -> None:
