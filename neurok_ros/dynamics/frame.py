@@ -206,7 +206,10 @@ def tool_force(problem: StepProblem, solution: Solution) -> float:
 
 def tool_work(problem: StepProblem, solution: Solution) -> float:
     """J, done on the body by the tool in a step, with the forces at its end."""
-    if problem.tool_before is None or problem.tool_after is None:
+    touching = solution.evaluation.contacts
+    if problem.tool_before is None or problem.tool_after is None or touching is None:
+        return 0.0
+    if touching.support_count == len(touching.particle):
         return 0.0
     on_tool = contact_forces(problem, solution)[1]
     if not len(on_tool.particle):
