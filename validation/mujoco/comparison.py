@@ -111,6 +111,10 @@ def compared(setting: Setting) -> Motion:
     if setting.push is not None or setting.floor is not None:
         figures["penetration_mm"] = 1e3 * ours.penetration
         figures["reference_penetration_mm"] = 1e3 * theirs.penetration
+        halved = reference(setting, 2 * STEPS_PER_FRAME).points(points.outline_points, points.outline_body)
+        figures["reference_half_step_percent_of_peak"] = (
+            100.0 * float(Motion(theirs.times, halved, truth, 1.0).rmse().max()) / motion.peak()
+        )
     if setting.max_step < DEFAULT_STEP:
         by_default = Motion(theirs.times, truth, predicted(setting, DEFAULT_STEP).outline, motion.size)
         figures["max_step_ms"] = 1e3 * setting.max_step

@@ -28,7 +28,7 @@ class Tetrahedra:
         """(n,) m^3: a quarter of every tetrahedron around."""
         a, b, c, d = np.moveaxis(self.nodes[self.elements], 1, 0)
         volumes = np.einsum("ei,ei->e", np.cross(b - a, c - a), d - a) / 6.0
-        return np.bincount(self.elements.ravel(), np.repeat(volumes / 4.0, 4), len(self.nodes))
+        return np.asarray(np.bincount(self.elements.ravel(), np.repeat(volumes / 4.0, 4), len(self.nodes)), np.float64)
 
     def mesh(self) -> tuple[Floats, Ints, Ints]:
         """Vertices (v, 3) and faces (f, 3) of the surface, and the nodes (v,) that the vertices are."""
