@@ -53,6 +53,7 @@ def push_message(push: Push, frame: str) -> GripperPush:
         tool=tool_message(push.tool),
         waypoints=[PushWaypoint(time=float(t), pose=pose_message(pose)) for t, pose in zip(push.path.times, poses, strict=True)],
         force_limit=push.force_limit if np.isfinite(push.force_limit) else 0.0,
+        opening=push.tool.opening or 0.0,
     )
 
 

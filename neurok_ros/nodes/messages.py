@@ -39,6 +39,7 @@ TOOL_KINDS = {
     SolidPrimitive.BOX: (ToolKind.BOX, 3),
     SolidPrimitive.SPHERE: (ToolKind.SPHERE, 1),
     SolidPrimitive.CYLINDER: (ToolKind.CYLINDER, 2),
+    GripperPush.CAPSULE: (ToolKind.CAPSULE, 2),
 }
 """The primitives a tool may be, and how many dimensions each has."""
 FIXATIONS = {
@@ -76,31 +77,35 @@ def push_from_message(message: GripperPush, frame_pose: Floats) -> Push:
         NeurokError: INVALID_PUSH with the field at fault, e.g. `push.waypoints[2].time`.
     """
     return Push(
-        tool=tool_from_message(message.tool),
+        tool=tool_from_message(message.tool, message.opening),
         path=_path(message.waypoints, frame_pose),
         force_limit=_force_limit(message.force_limit),
     )
 
 
-def tool_from_message(message: SolidPrimitive) -> ToolShape:
-    """The tool's shape.
+def tool_from_message(message: SolidPrimitive, opening: float = 0.0) -> ToolShape:
+    """The tool's shape; two of it where the opening is not 0 (or NaN).
 
     Raises:
         NeurokError: INVALID_PUSH.
     """
     if message.type not in TOOL_KINDS:
-        raise _bad_push("push.tool.type", f"is {message.type}", "Use BOX (1), SPHERE (2) or CYLINDER (3)")
+        raise _bad_push("push.tool.type", f"is {message.type}", "Use BOX (1), SPHERE (2), CYLINDER (3) or CAPSULE (64)")
     kind, count = TOOL_KINDS[message.type]
     dimensions = tuple(float(value) for value in message.dimensions)
     if len(dimensions) != count:
         raise _bad_push("push.tool.dimensions", f"has {len(dimensions)} numbers", f"A {kind.value} has {count}")
     if not all(0.0 < value < FARTHEST for value in dimensions):
         raise _bad_push("push.tool.dimensions", f"is {list(dimensions)}", "Give positive lengths in metres")
-    return ToolShape(kind, dimensions)
+    if math.isnan(opening) or opening == 0.0:
+        return ToolShape(kind, dimensions)
+    if not 0.0 < opening < FARTHEST:
+        raise _bad_push("push.opening", f"is {opening:g} m", "Give the gap between two fingers in metres, or 0 for one tool")
+    return ToolShape(kind, dimensions, opening)
 
 
 def tool_message(tool: ToolShape) -> SolidPrimitive:
-    """The tool's shape as shape_msgs/SolidPrimitive."""
+    """The tool's shape, or that of one finger, as shape_msgs/SolidPrimitive."""
     (kind,) = (number for number, (each, _) in TOOL_KINDS.items() if each is tool.kind)
     return SolidPrimitive(type=kind, dimensions=list(tool.dimensions))
 

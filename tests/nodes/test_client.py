@@ -41,10 +41,10 @@ def test_a_bag_is_played_as_it_was_recorded() -> None:
     assert cloud.header.frame_id == "camera_depth_optical_frame"
 
 
-@pytest.mark.parametrize("limit", [7.5, np.inf])
-def test_a_push_survives_the_message(limit: float) -> None:
+@pytest.mark.parametrize(("limit", "opening"), [(7.5, None), (np.inf, 0.08)])
+def test_a_push_survives_the_message(limit: float, opening: float | None) -> None:
     path = ToolPath(np.array([0.0, 0.5]), np.array([[0.1, 0.2, 0.3], [0.4, 0.2, 0.3]]), np.tile([0.0, 0.6, 0.0, 0.8], (2, 1)))
-    push = Push(ToolShape(ToolKind.CYLINDER, (0.2, 0.03)), path, limit)
+    push = Push(ToolShape(ToolKind.CYLINDER, (0.2, 0.03), opening), path, limit)
     again = messages.push_from_message(client.push_message(push, "world"), np.eye(4))
     assert (again.tool, again.force_limit) == (push.tool, limit)
     np.testing.assert_allclose(again.path.times, path.times)

@@ -80,7 +80,12 @@ def test_impossible_properties_are_named(field: str, value: float) -> None:
 
 @pytest.mark.parametrize(
     "tool",
-    [ToolShape(ToolKind.BOX, (0.1, 0.2, 0.3)), ToolShape(ToolKind.SPHERE, (0.02,)), ToolShape(ToolKind.CYLINDER, (0.3, 0.01))],
+    [
+        ToolShape(ToolKind.BOX, (0.1, 0.2, 0.3)),
+        ToolShape(ToolKind.SPHERE, (0.02,)),
+        ToolShape(ToolKind.CYLINDER, (0.3, 0.01)),
+        ToolShape(ToolKind.CAPSULE, (0.3, 0.01)),
+    ],
 )
 def test_tools_survive_the_message(tool: ToolShape) -> None:
     assert messages.tool_from_message(messages.tool_message(tool)) == tool
@@ -101,6 +106,22 @@ def test_tools_that_cannot_be_are_named(kind: int, dimensions: list[float], name
     with pytest.raises(NeurokError, match=named) as error:
         messages.tool_from_message(SolidPrimitive(type=kind, dimensions=dimensions))
     assert error.value.code is ErrorCode.INVALID_PUSH
+
+
+@pytest.mark.parametrize("opening", [-0.01, math.inf])
+def test_a_gripper_that_is_not_open_is_named(opening: float) -> None:
+    message = push(0.0)
+    message.opening = opening
+    with pytest.raises(NeurokError, match=r"push\.opening") as error:
+        messages.push_from_message(message, np.eye(4))
+    assert error.value.code is ErrorCode.INVALID_PUSH
+
+
+@pytest.mark.parametrize("opening", [0.0, math.nan])
+def test_no_opening_is_one_tool(opening: float) -> None:
+    message = push(0.0)
+    message.opening = opening
+    assert messages.push_from_message(message, np.eye(4)).tool.opening is None
 
 
 def test_a_push_is_taken_to_the_objects_frame() -> None:
