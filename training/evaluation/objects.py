@@ -218,7 +218,13 @@ def rigid(source: RigidSource, number: int, poses: int) -> EvaluationObject:
     made = source.fixed_object(number)
     rng = _generator(source.name, number)
     surface = made.assembly.surface
-    moved = moved_poses(surface.vertices, lambda: made.vertices(made.poses(rng)), poses + OWN_FRAMES)
+    turns = np.tile(np.eye(3), (len(surface.vertices), 1, 1))
+
+    def pose() -> Floats:
+        moved = made.vertices(made.poses(rng))
+        return moved if made.standing else without_rigid_motion(surface.vertices, moved, turns)[0]
+
+    moved = moved_poses(surface.vertices, pose, poses + OWN_FRAMES)
     return unit_object(f"{source.name}/{number}", surface.vertices, surface.faces, moved[:poses], moved[poses:])
 
 
