@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields
+from difflib import get_close_matches
 from typing import Any
 
 from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor
@@ -145,12 +146,33 @@ class NodeParameters:
 def declare_parameters(node: Node) -> None:
     """Declares every parameter with its description, range and default; values from the command line or a file count.
 
+    Warns of values for parameters that do not exist, which ROS itself ignores without a word.
+
     Raises:
         rclpy.exceptions.InvalidParameterTypeException, InvalidParameterValueException: a value of another type or out of range.
     """
     for each in fields(NodeParameters):
         default = list(each.default) if isinstance(each.default, tuple) else each.default
         node.declare_parameter(each.name, default, _descriptor(each.default, each.metadata))
+    for sentence in unknown_parameters(getattr(node, "_parameter_overrides", {}), node.has_parameter):
+        node.get_logger().warning(sentence)
+
+
+def unknown_parameters(given: Iterable[str], known: Callable[[str], bool]) -> list[str]:
+    """A sentence for each name that was given and that the node does not know, with the nearest name that it does.
+
+    Args:
+        given: names of the values that came from the command line or a file.
+        known: whether the node has a parameter of a name.
+    """
+    names = [each.name for each in fields(NodeParameters)]
+    sentences = []
+    for name in given:
+        if known(name) or name.startswith("qos_overrides."):
+            continue
+        near = get_close_matches(name, names, 1)
+        sentences.append(f"parameter '{name}' is unknown and ignored" + (f"; did you mean '{near[0]}'?" if near else ""))
+    return sentences
 
 
 def read_parameters(node: Node, changes: Mapping[str, Any] | None = None) -> NodeParameters:

@@ -15,7 +15,7 @@ from std_msgs.msg import Header
 
 from neurok_ros.errors import ErrorCode, NeurokError
 from neurok_ros.nodes.clouds import check_cloud, scan_from_cloud, segmented_cloud
-from neurok_ros.nodes.parameters import NodeParameters
+from neurok_ros.nodes.parameters import NodeParameters, unknown_parameters
 from neurok_ros.reconstruction.types import SegmentedObject
 
 
@@ -30,6 +30,15 @@ def cloud(points: np.ndarray) -> PointCloud2:
 def test_every_parameter_says_what_it_is_for() -> None:
     for each in fields(NodeParameters):
         assert each.metadata["description"].endswith("."), each.name
+
+
+def test_a_misspelt_parameter_is_named_and_its_likely_spelling_too() -> None:
+    given = ["density", "use_sim_time", "frriction", "qos_overrides./tf.subscription.depth", "colour"]
+    sentences = unknown_parameters(given, lambda name: name in ("density", "use_sim_time"))
+    assert len(sentences) == 2
+    assert "'frriction'" in sentences[0]
+    assert "'friction'" in sentences[0]
+    assert "'colour'" in sentences[1]
 
 
 @pytest.mark.parametrize(
