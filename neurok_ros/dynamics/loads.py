@@ -60,7 +60,7 @@ class AppliedForce:
 
 @dataclass(frozen=True, eq=False)
 class Hold:
-    """Particles held where they are at rest, or led along a path, until they are let go.
+    """Particles held where they start, or led along a path from there, until they are let go.
 
     A velocity is prescribed by a displacement that grows linearly. The hold is a spring of `anchor_stiffness`.
     """
@@ -70,10 +70,10 @@ class Hold:
     until: float = np.inf
     """Seconds from the start of the rollout."""
     displacement: Schedule | None = None
-    """(3,) or (k, 3) metres from rest; None: none."""
+    """(3,) or (k, 3) metres from where they start; None: none."""
 
     def at(self, time: float) -> Tensor:
-        """(k, 3) metres from rest."""
+        """(k, 3) metres from where they start."""
         if self.displacement is None:
             return torch.zeros(len(self.particle), 3, dtype=torch.float64, device=self.particle.device)
         return self.displacement.at(time).expand(len(self.particle), 3)
