@@ -1,7 +1,8 @@
 """Soft things, whole as the product predicts them: lattice, skinning modes, contact samples. The error is split in two.
 
 `kinematics`: the best state for MuJoCo's true shape, by least squares over the modes' coordinates; `dynamics`: what the
-predicted shape is off from that best one.
+predicted shape is off from that best one: time integration, contact, and what the modes' energy is too stiff by. MuJoCo's linear
+tetrahedra are no more than a guide: cut twice as fine, the bent block pushes back with 2.02 N in place of 2.40 N.
 """
 
 from __future__ import annotations
@@ -113,9 +114,10 @@ def block() -> Soft:
 
 
 def pressed_block() -> Soft:
-    """The same, pressed all over its upper face from above by 0.015 m and held."""
+    """The same, pressed all over its upper face from above by 0.015 m and held, for half a second: MuJoCo's block, whose
+    tetrahedra all lean one way, creeps sideways under the plate by 5 mm/s."""
     path = through((0.0, 0.0, 0.0, 0.175), (0.25, 0.0, 0.0, 0.155))
-    return Soft(BLOCK, 0.02, FOAM, ProductPush(PLATE, path), 1.0)
+    return Soft(BLOCK, 0.02, FOAM, ProductPush(PLATE, path), 0.5)
 
 
 def plush() -> Soft:
