@@ -34,7 +34,7 @@ DOUBLE_PENDULUM = ((0.3, 0.25), (1.0, 0.6))
 FLOOR = (0.0, 0.0, 1.0, 0.0)
 ORDER_TIME = 0.5
 """Seconds after which errors are compared."""
-ORDER_STEPS = {"explicit": (10, 20, 40), "variational": (60, 120, 240), "default": (120, 240, 480)}
+ORDER_STEPS = {"explicit": (20, 40, 80), "variational": (60, 120, 240), "default": (120, 240, 480)}
 """In that time, by integrator."""
 DAMPING_TIME = 10.0
 """Seconds over which energies are compared between integrators."""
