@@ -53,8 +53,6 @@ class Conditions:
     """m/s^2."""
     support: tuple[float, float, float, float] | None = None
     """Plane n . x + d = 0, n the unit normal towards the body, d in metres."""
-    support_outline: Tensor | None = None
-    """(p, 3) metres, corners of the support's convex outline in order; beyond it nothing is carried. None: it has no edge."""
     tool: ToolShape | None = None
     path: ToolPath | None = None
     force_limit: float = np.inf
@@ -71,6 +69,8 @@ class Conditions:
     """(dim,) 1/s, generalized velocity at the start."""
     initial_state: Tensor | None = None
     """(s,) where the motion starts, see `dynamics.initial_state`; None: at rest. Held particles are held where they start."""
+    support_outline: Tensor | None = None
+    """(p, 3) metres, corners of the support's convex outline in order; beyond it nothing is carried. None: it has no edge."""
 
 
 def simulate(
