@@ -12,7 +12,7 @@ import numpy as np
 from scipy.spatial import cKDTree
 
 from training.data.deformed.source import polar_rotation
-from training.pairs import Floats32, Ints, Pair
+from training.pairs import Floats32, Ints, Pair, Waypoint
 from training.sampling import Floats
 
 _CELL = 2.0
@@ -110,11 +110,16 @@ def scanned(pairs: Sequence[Pair], count: int, rng: np.random.Generator) -> list
     center = scan.points.mean(axis=0)
     scale = 1 / np.linalg.norm(scan.points - center, axis=1).max()
     points0, part = (scan.points - center) * scale, np.zeros(count, np.int64)
+
+    def there(points: Floats32, rotations: Floats32) -> tuple[Floats32, Floats32]:
+        turned = rotations[scan.index]
+        return (points[scan.index] + np.einsum("nij,nj->ni", turned, aside) - center) * scale, turned
+
     made = []
     for pair in pairs:
-        rotations = pair.rotations[scan.index]
-        points1 = pair.points1[scan.index] + np.einsum("nij,nj->ni", rotations, aside)
-        made.append(Pair(points0, scan.normals, (points1 - center) * scale, rotations, part))
+        way = pair.waypoint
+        waypoint = Waypoint(way.fraction, *there(way.points, way.rotations)) if way else None
+        made.append(Pair(points0, scan.normals, *there(pair.points1, pair.rotations), part, waypoint))
     return made
 
 

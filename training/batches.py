@@ -13,7 +13,7 @@ from torch.utils.data import DataLoader, Dataset
 
 from neurok_ros.kinematics.neurok.surface import Surface
 from training.augment import scanned, stretched
-from training.pairs import Pair, PairSource
+from training.pairs import Pair, PairSource, Waypoint
 
 Sources = Sequence[tuple[float, PairSource]]
 
@@ -43,6 +43,12 @@ class Batch:
     """(b, t, n, 3, 3)."""
     noise: Tensor
     """(b, t, K, F_token) standard normal, for the sample of the posterior."""
+    fraction: Tensor
+    """(b, t) of the way to each deformation; one where the way is not known."""
+    between: Tensor
+    """(b, t, n, 3) there."""
+    between_rotations: Tensor
+    """(b, t, n, 3, 3) there."""
 
     @property
     def surface(self) -> Surface:
@@ -54,11 +60,19 @@ class Batch:
         return Batch(**{f.name: getattr(self, f.name).to(device, non_blocking=True) for f in fields(self)})
 
 
-def object_arrays(pairs: list[Pair]) -> tuple[np.ndarray, ...]:
-    """Points (n, 3), normals (n, 3), part (n,), moved (t, n, 3) and rotations (t, n, 3, 3) of one object's pairs."""
-    moved, rotations = np.stack([p.points1 for p in pairs]), np.stack([p.rotations for p in pairs])
-    part = np.unique(pairs[0].part, return_inverse=True)[1].reshape(-1)
-    return pairs[0].points0, pairs[0].normals0, part, moved, rotations
+def object_arrays(pairs: list[Pair]) -> dict[str, np.ndarray]:
+    """One object's pairs as the fields of a batch of one, without noise."""
+    ways = [pair.waypoint or Waypoint(1.0, pair.points1, pair.rotations) for pair in pairs]
+    return {
+        "points": pairs[0].points0,
+        "normals": pairs[0].normals0,
+        "part": np.unique(pairs[0].part, return_inverse=True)[1].reshape(-1),
+        "moved": np.stack([pair.points1 for pair in pairs]),
+        "rotations": np.stack([pair.rotations for pair in pairs]),
+        "fraction": np.array([way.fraction for way in ways]),
+        "between": np.stack([way.points for way in ways]),
+        "between_rotations": np.stack([way.rotations for way in ways]),
+    }
 
 
 def any_view(rng: np.random.Generator) -> np.ndarray:
@@ -78,7 +92,6 @@ class BatchRecipe(Dataset[Batch]):
     points: int
     latent: tuple[int, int]
     """K, F_token."""
-    still_share: float
     augment: bool
     """Whether each object is seen from any side (`any_view`)."""
     scan_share: float
@@ -92,23 +105,18 @@ class BatchRecipe(Dataset[Batch]):
         shares = np.array([share for share, _ in self.sources])
         chosen = rng.choice(len(shares), self.objects, p=shares / shares.sum())
         made = [object_arrays(self._pairs(self.sources[i][1], rng)) for i in chosen]
-        points, normals, part, moved, rotations = (np.stack(arrays) for arrays in zip(*made, strict=True))
+        fields = {name: np.stack([one[name] for one in made]) for name in made[0]}
         views = np.stack([any_view(rng) if self.augment else np.eye(3) for _ in chosen])
         back = views.swapaxes(-1, -2)
-        points, normals, moved = points @ back, normals @ back, moved @ back[:, None]
-        rotations = views[:, None, None] @ rotations @ back[:, None, None]
-        still = rng.random((self.objects, self.targets)) < self.still_share
-        moved[still] = np.broadcast_to(points[:, None], moved.shape)[still]
-        rotations[still] = np.eye(3, dtype=rotations.dtype)
-        noise = rng.standard_normal((self.objects, self.targets, *self.latent), np.float32)
-        return Batch(
-            _single(points),
-            _single(normals),
-            torch.from_numpy(part.astype(np.int64)),
-            _single(moved),
-            _single(rotations),
-            _single(noise),
-        )
+        for name in ("points", "normals"):
+            fields[name] = fields[name] @ back
+        for name in ("moved", "between"):
+            fields[name] = fields[name] @ back[:, None]
+        for name in ("rotations", "between_rotations"):
+            fields[name] = views[:, None, None] @ fields[name] @ back[:, None, None]
+        fields["noise"] = rng.standard_normal((self.objects, self.targets, *self.latent), np.float32)
+        part = torch.from_numpy(fields.pop("part").astype(np.int64))
+        return Batch(part=part, **{name: torch.from_numpy(values.astype(np.float32)) for name, values in fields.items()})
 
     def _pairs(self, source: PairSource, rng: np.random.Generator) -> list[Pair]:
         """One object's, shown as a mesh file or as a scan would show it."""
@@ -121,10 +129,6 @@ class BatchRecipe(Dataset[Batch]):
         """The batches of steps `first` to `end`, made by so many processes beside this one."""
         loader = DataLoader(self, batch_size=None, sampler=range(first, end), num_workers=workers)
         return iter(loader)
-
-
-def _single(values: np.ndarray) -> Tensor:
-    return torch.from_numpy(np.asarray(values, np.float32))
 
 
 @dataclass(frozen=True)
@@ -149,6 +153,6 @@ def held_out(
     count = max(1, round(objects / max(1, len(sources))))
     sets = []
     for i, (_, source) in enumerate(sources):
-        recipe = BatchRecipe([(1.0, source)], count, targets, points, latent, 0.0, augment, 0.0, _JUDGING_SEED, i)
+        recipe = BatchRecipe([(1.0, source)], count, targets, points, latent, augment, 0.0, _JUDGING_SEED, i)
         sets.append(HeldOut(split, source.name, recipe[0]))
     return sets

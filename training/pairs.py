@@ -13,6 +13,17 @@ Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
+class Waypoint:
+    """Part of the way from frame 0 to frame 1: every joint has gone the same fraction of its way."""
+
+    fraction: float
+    points: Floats32
+    """(n, 3)."""
+    rotations: Floats32
+    """(n, 3, 3) how the material around each point has turned from frame 0."""
+
+
+@dataclass(frozen=True)
 class Pair:
     """One object in frame 0 and in a frame 1, in units of its own size.
 
@@ -31,6 +42,8 @@ class Pair:
     deformation gradient for one that deforms."""
     part: Ints
     """(n,) the connected component of the surface that each point is on."""
+    waypoint: Waypoint | None = None
+    """Where the way between the frames is known."""
 
 
 class PairSource(Protocol):

@@ -3,7 +3,7 @@
 `python -m training.subspaces --weights runs/small/weights.safetensors`
 
 For held-out objects and poses, the reduced state is found by inverse kinematics (`training.evaluation.inverse_kinematics`, on
-the positions of the surface samples, from the encoder's latent projected to the subspace), for both criteria and several k_q.
+the positions of the surface samples, from the encoder's latent projected to the subspace), for each criterion and several k_q.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from torch import Tensor
 from neurok_ros.geometry.sampling import SurfaceSamples
 from neurok_ros.kinematics.neurok.checkpoint import load_model
 from neurok_ros.kinematics.neurok.learned import ControlledPoints, Controls, EncodedObject, encode_samples, reduce
-from neurok_ros.kinematics.neurok.model import NeurokModel, transform
+from neurok_ros.kinematics.neurok.model import NeurokModel
 from neurok_ros.kinematics.neurok.subspace import Criterion
 from training.batches import Batch, held_out
 from training.data import Split, sources
 from training.evaluation.inverse_kinematics import ITERATIONS, gauss_newton, known
 
-CRITERIA: tuple[Criterion, ...] = ("displacement", "kinetic")
+CRITERIA: tuple[Criterion, ...] = ("displacement", "kinetic", "coded")
 
 
 def object_errors(model: NeurokModel, batch: Batch, row: int, sizes: list[int]) -> list[dict[str, float]]:
@@ -60,9 +60,8 @@ def _points(encoded: EncodedObject, basis: Tensor) -> ControlledPoints:
 
 
 def _decoded(encoded: EncodedObject, latent: Tensor) -> Tensor:
-    start = encoded.unit(torch.from_numpy(encoded.samples.points))
-    maps = encoded.model.maps(encoded.prepared, latent[None, None])[0, 0].double()
-    return transform(maps, start) * encoded.radius + torch.from_numpy(encoded.center)
+    change = (latent - encoded.rest).flatten()
+    return _points(encoded, torch.eye(len(change)).to(change)).positions(change.double())
 
 
 def _rmse(found: Tensor, wanted: Tensor) -> float:
@@ -74,7 +73,7 @@ def main(
     objects: Annotated[int, typer.Option(help="Objects of each held-out split, at least one of each source.")] = 32,
     sizes: Annotated[str, typer.Option(help="Values of k_q.")] = "2,4,8,16",
 ) -> None:
-    """Compare the two criteria of the active subspace on held-out objects."""
+    """Compare the criteria of the active subspace on held-out objects."""
     torch.set_num_threads(1)
     model = load_model(weights, "cpu")
     config = model.config

@@ -30,8 +30,10 @@ from training.curves import Row, Table, draw
 from training.data import Split, sources
 from training.settings import Settings, TrainingSettings, load_settings
 
-SMALL_MOTION = 0.1
+SMALL_MOTION = 0.05
 """Radii, root mean square: motions much smaller than this count for less."""
+SMALL_ROTATION = 0.05
+"""Squared Frobenius norm of R - I, mean over the points: the same for rotations."""
 HELD_OUT: tuple[Split, ...] = ("held_out_instances", "held_out_categories")
 
 
@@ -43,19 +45,36 @@ def losses(model: torch.nn.Module, batch: Batch, encoded: int) -> dict[str, Tens
         batch: what to learn from.
         encoded: how many of the points are for the encoders.
     """
-    maps, posterior, shape = model(batch.surface, batch.moved, batch.rotations, batch.noise)
+    maps, ways, posterior, shape = model(batch.surface, batch.moved, batch.rotations, batch.noise, batch.fraction)
     start, end = batch.points[:, None, encoded:], batch.moved[:, :, encoded:]
-    squared_error = (transform(maps, start) - end).square().sum(-1).mean(-1)
-    rest_squared_error = (start - end).square().sum(-1).mean(-1)
-    rotation = (maps[..., :3] - batch.rotations[:, :, encoded:]).square().sum((-1, -2)).mean(-1)
-    weight = 1 / (rest_squared_error + SMALL_MOTION**2)
+    error, squared_error, rest_squared_error = _relative_errors(maps, start, end, batch.rotations[:, :, encoded:])
+    way_error, _, _ = _relative_errors(ways, start, batch.between[:, :, encoded:], batch.between_rotations[:, :, encoded:])
     return {
-        "relative_error": (weight * squared_error).mean(),
-        "rotation": (weight * rotation).mean(),
-        "kl": kl_divergence(posterior, shape).mean(),
+        "relative_error": error[0].mean(),
+        "rotation": error[1].mean(),
+        "way_error": way_error[0].mean(),
+        "way_rotation": way_error[1].mean(),
+        "kl": kl_divergence(posterior, shape).sum(-1).mean(),
         "squared_error": squared_error.mean(),
         "rest_squared_error": rest_squared_error.mean(),
     }
+
+
+def _relative_errors(maps: Tensor, start: Tensor, end: Tensor, turned: Tensor) -> tuple[tuple[Tensor, Tensor], Tensor, Tensor]:
+    """(b, t) squared errors of positions and rotations relative to the rest pose's; then that of positions, and the rest pose's.
+
+    Args:
+        maps: (b, t, n, 3, 4).
+        start: (b, 1, n, 3).
+        end: (b, t, n, 3) where the maps should take them.
+        turned: (b, t, n, 3, 3) how they should turn.
+    """
+    squared_error = (transform(maps, start) - end).square().sum(-1).mean(-1)
+    rest_squared_error = (start - end).square().sum(-1).mean(-1)
+    rotation = (maps[..., :3] - turned).square().sum((-1, -2)).mean(-1)
+    rest_rotation = (torch.eye(3, device=turned.device) - turned).square().sum((-1, -2)).mean(-1)
+    relative = squared_error / (rest_squared_error + SMALL_MOTION**2), rotation / (rest_rotation + SMALL_ROTATION)
+    return relative, squared_error, rest_squared_error
 
 
 def learning_rate(step: int, settings: TrainingSettings) -> float:
@@ -84,7 +103,7 @@ def vertex_errors(model: NeurokModel, sets: Iterable[HeldOut], device: torch.dev
     of_split: dict[str, list[tuple[Tensor, Tensor]]] = {}
     for held in sets:
         batch = held.batch.to(device)
-        maps, _, _ = model(batch.surface, batch.moved, batch.rotations, torch.zeros_like(batch.noise))
+        maps, _, _, _ = model(batch.surface, batch.moved, batch.rotations, torch.zeros_like(batch.noise), batch.fraction)
         start, end = batch.points[:, None, encoded:], batch.moved[:, :, encoded:]
         error = (transform(maps, start) - end).square().sum(-1).mean(-1).sqrt().flatten()
         rest = (start - end).square().sum(-1).mean(-1).sqrt().flatten()
@@ -137,7 +156,6 @@ class Run:
             training.targets,
             config.encoder_points + training.query_points,
             latent,
-            training.still_share,
             training.augment,
             training.scan_share,
             training.seed,
@@ -202,7 +220,8 @@ class Run:
         with self.accelerator.autocast():
             terms = losses(self.model, batch, self.settings.model.encoder_points)
         kl_weight = training.kl_weight * min(1.0, step / training.kl_warmup_steps)
-        loss = terms["relative_error"] + training.rotation_weight * terms["rotation"] + kl_weight * terms["kl"]
+        positions, rotations = terms["relative_error"] + terms["way_error"], terms["rotation"] + terms["way_rotation"]
+        loss = positions + training.rotation_weight * rotations + kl_weight * terms["kl"]
         self.accelerator.backward(loss)
         self.accelerator.clip_grad_norm_(self.model.parameters(), training.gradient_norm)
         self.optimizer.step()
@@ -223,7 +242,7 @@ class Run:
         text = (
             f"relative error {figures['relative_error']:.4f}, error {figures['squared_error']:.4f} "
             f"(rest {figures['rest_squared_error']:.4f}), "
-            f"KL {figures['kl']:.3f} nats a number, {speed:.0f} pairs/s"
+            f"KL {figures['kl']:.3f} nats a token, {speed:.0f} pairs/s"
         )
         if not self.console.is_terminal and self.state.step % (10 * self.settings.training.log_every) == 0:
             self.console.log(f"step {self.state.step}: {text}")

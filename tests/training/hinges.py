@@ -7,7 +7,7 @@ from scipy.spatial.transform import Rotation
 
 from training.batches import Sources
 from training.data import Split
-from training.pairs import Pair
+from training.pairs import Pair, Waypoint
 
 
 class Hinges:
@@ -23,13 +23,18 @@ class Hinges:
         turning = flat[:, 0] > 0
         normals = np.tile([0.0, 0.0, 1.0], (points, 1))
         pairs = []
-        for angle in rng.uniform(0, np.pi / 2, targets):
-            turn = Rotation.from_rotvec([0.0, -angle, 0.0]).as_matrix()
-            moved = np.where(turning[:, None], flat @ turn.T, flat)
-            rotations = np.where(turning[:, None, None], turn, np.eye(3))
-            arrays = (np.asarray(a, np.float32) for a in (flat, normals, moved, rotations))
-            pairs.append(Pair(*arrays, part=np.zeros(points, np.int64)))
+        for angle, fraction in zip(rng.uniform(0, np.pi / 2, targets), rng.random(targets), strict=True):
+            there, on_the_way = _folded(flat, turning, angle), _folded(flat, turning, fraction * angle)
+            first = flat.astype(np.float32), normals.astype(np.float32)
+            pairs.append(Pair(*first, *there, np.zeros(points, np.int64), Waypoint(float(fraction), *on_the_way)))
         return pairs
+
+
+def _folded(flat: np.ndarray, turning: np.ndarray, angle: float) -> tuple[np.ndarray, np.ndarray]:
+    """Points (n, 3) and turns (n, 3, 3)."""
+    turn = Rotation.from_rotvec([0.0, -angle, 0.0]).as_matrix()
+    moved = np.where(turning[:, None], flat @ turn.T, flat)
+    return moved.astype(np.float32), np.where(turning[:, None, None], turn, np.eye(3)).astype(np.float32)
 
 
 def hinges(split: Split) -> Sources:

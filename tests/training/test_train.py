@@ -17,6 +17,7 @@ from safetensors.torch import load_file
 from neurok_ros.errors import NeurokError
 from neurok_ros.kinematics.neurok.checkpoint import load_model
 from neurok_ros.kinematics.neurok.config import ModelConfig
+from neurok_ros.kinematics.neurok.model import NeurokModel, transform
 from training.batches import BatchRecipe, held_out
 from training.curves import Table, read_table
 from training.settings import Settings, TrainingSettings, load_settings
@@ -60,7 +61,21 @@ def test_a_hinge_is_learned(tmp_path: Path) -> None:
     last = [row for row in read_table(tmp_path / "held_out.csv") if row["source"] == "all"][-1]
     assert float(last["rmse"]) < 0.5 * float(last["rest_rmse"])
     assert (tmp_path / "curves.png").stat().st_size > 10_000
-    load_model(tmp_path / "weights.safetensors", "cpu")
+    assert small_step_error(load_model(tmp_path / "weights.safetensors", "cpu")) < 0.5
+
+
+def small_step_error(model: NeurokModel) -> float:
+    """What is missed of a tenth of the way to a fold, as a share of that step."""
+    batch = BatchRecipe(hinges("train"), 8, 4, 96, (4, 8), False, 0.0, 3, 0)[0]
+    tenth = torch.full_like(batch.fraction, 0.1)
+    with torch.no_grad():
+        _, ways, _, _ = model(batch.surface, batch.moved, batch.rotations, torch.zeros_like(batch.noise), tenth)
+    start, turned = batch.points[:, None, 48:], batch.rotations[:, :, 48:]
+    angle = 0.1 * torch.atan2(turned[..., 2, 0], turned[..., 0, 0])
+    x, y, z = start.unbind(-1)
+    expected = torch.stack([angle.cos() * x - angle.sin() * z, y + 0 * angle, angle.sin() * x + angle.cos() * z], -1) - start
+    step = transform(ways, start) - start
+    return float((step - expected).norm() / expected.norm())
 
 
 def test_killed_at_any_moment_it_ends_the_same(tmp_path: Path) -> None:
@@ -85,7 +100,7 @@ def test_killed_at_any_moment_it_ends_the_same(tmp_path: Path) -> None:
 
 
 def test_a_batch_is_a_function_of_its_step_and_process() -> None:
-    recipes = [BatchRecipe(hinges("train"), 3, 2, 40, (4, 8), 0.5, True, 0.5, 7, rank) for rank in (0, 0, 1)]
+    recipes = [BatchRecipe(hinges("train"), 3, 2, 40, (4, 8), True, 0.5, 7, rank) for rank in (0, 0, 1)]
     again = [recipe[11] for recipe in recipes]
     torch.testing.assert_close(again[0].moved, again[1].moved, rtol=0, atol=0)
     assert not torch.equal(again[0].moved, again[2].moved)
@@ -93,16 +108,9 @@ def test_a_batch_is_a_function_of_its_step_and_process() -> None:
     torch.testing.assert_close(with_workers.moved, again[0].moved, rtol=0, atol=0)
 
 
-def test_some_targets_are_the_rest_state() -> None:
-    batch = BatchRecipe(hinges("train"), 20, 4, 40, (4, 8), 0.5, True, 0.0, 0, 0)[0]
-    still = (batch.moved == batch.points[:, None]).all(-1).all(-1)
-    assert 0.25 < still.float().mean() < 0.75, "half of 80, give or take six standard deviations"
-    assert (batch.rotations[still] == torch.eye(3)).all()
-
-
 def test_any_view_keeps_motions_what_they_are() -> None:
     """The plates stay rigid: seen from elsewhere, moved = R (x - axis) + axis with the same R that the batch says."""
-    batch = BatchRecipe(hinges("train"), 6, 2, 40, (4, 8), 0.0, True, 0.5, 1, 0)[0]
+    batch = BatchRecipe(hinges("train"), 6, 2, 40, (4, 8), True, 0.5, 1, 0)[0]
     turn = batch.rotations
     torch.testing.assert_close(turn @ turn.mT, torch.eye(3).expand_as(turn), rtol=0, atol=1e-5)
     torch.testing.assert_close(torch.linalg.det(turn), torch.ones(turn.shape[:3]), rtol=0, atol=1e-5)

@@ -6,11 +6,17 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from training.pairs import Pair
+from training.pairs import Pair, Waypoint
 from training.sampling import Floats, Ints
 
 
-def framed(points0: Floats, normals0: Floats, moved: Sequence[tuple[Floats, Floats]], part: Ints) -> list[Pair]:
+def framed(
+    points0: Floats,
+    normals0: Floats,
+    moved: Sequence[tuple[Floats, Floats]],
+    part: Ints,
+    between: Sequence[tuple[float, Floats, Floats]] | None = None,
+) -> list[Pair]:
     """Pairs that share frame 0, shifted and scaled as `training.pairs.Pair` says.
 
     Args:
@@ -18,14 +24,19 @@ def framed(points0: Floats, normals0: Floats, moved: Sequence[tuple[Floats, Floa
         normals0: (n, 3) unit length.
         moved: for each pair the points in frame 1 (n, 3), and how the material turned (n, 3, 3).
         part: (n,) connected component of each point.
+        between: for each pair a fraction of its way, and points (n, 3) and turns (n, 3, 3) there.
     """
     center = points0.mean(axis=0)
     scale = 1 / np.linalg.norm(points0 - center, axis=1).max()
     first = ((points0 - center) * scale).astype(np.float32)
     normals = normals0.astype(np.float32)
+    waypoints: list[Waypoint | None] = [
+        Waypoint(fraction, ((points - center) * scale).astype(np.float32), turned.astype(np.float32))
+        for fraction, points, turned in between or ()
+    ]
     return [
-        Pair(first, normals, ((points1 - center) * scale).astype(np.float32), turned.astype(np.float32), part)
-        for points1, turned in moved
+        Pair(first, normals, ((points1 - center) * scale).astype(np.float32), turned.astype(np.float32), part, waypoint)
+        for (points1, turned), waypoint in zip(moved, waypoints or [None] * len(moved), strict=True)
     ]
 
 

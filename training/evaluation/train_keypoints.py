@@ -89,7 +89,6 @@ def main(
         targets=_TARGETS,
         points=2 * _POINTS,
         latent=(1, 1),
-        still_share=0.0,
         augment=True,
         scan_share=0.0,
         seed=1,

@@ -13,7 +13,6 @@ from torch import Tensor, nn
 
 from neurok_ros.kinematics.neurok.surface import PART_NUMBERS, Surface
 
-
 PART_FREQUENCIES = 4
 """Of the embedding of a part's middle, per axis."""
 

@@ -20,8 +20,8 @@ from neurok_ros.geometry.sampling import SurfaceSamples, sample_surface
 from neurok_ros.kinematics.neurok.checkpoint import load_model
 from neurok_ros.kinematics.neurok.decoders import HandleDecoder, PointDecoder, Prepared
 from neurok_ros.kinematics.neurok.encoders import ShapeCode
-from neurok_ros.kinematics.neurok.model import NeurokModel, transform
-from neurok_ros.kinematics.neurok.subspace import ActiveSubspace, Criterion, active_subspace
+from neurok_ros.kinematics.neurok.model import NeurokModel, compose, inverse, transform
+from neurok_ros.kinematics.neurok.subspace import ActiveSubspace, Criterion, active_subspace, coded_subspace
 from neurok_ros.kinematics.neurok.surface import Surface
 from neurok_ros.kinematics.neurok.tangents import HandleMotions
 from neurok_ros.kinematics.rigid import RigidBody
@@ -118,16 +118,29 @@ def encode_samples(samples: SurfaceSamples, part: NDArray[np.int64], model: Neur
     return EncodedObject(model, samples, part, surface, center, radius, shape, prepared, rest)
 
 
-def reduce(encoded: EncodedObject, size: int, criterion: Criterion = "kinetic", samples: int = 128) -> ActiveSubspace:
-    """The k_q = `size` directions of the latent that move the encoded object most (see `active_subspace`)."""
-    prepared, tokens = encoded.prepared, encoded.rest.shape
-    start = encoded.unit(torch.from_numpy(encoded.samples.points)).to(encoded.rest)
+def reduce(encoded: EncodedObject, size: int, criterion: Criterion = "coded") -> ActiveSubspace:
+    """The k_q = `size` directions of the latent that move the encoded points most (see `neurok.subspace`)."""
+    model, tokens, count = encoded.model, encoded.rest.shape, encoded.model.config.encoder_points
+    seen = encoded.surface.first(count)
+    with torch.no_grad():
+        prepared = model.prepare(encoded.shape, seen, seen)
+
+    def maps(latents: Tensor) -> Tensor:
+        return model.maps(prepared, latents.reshape(1, -1, *tokens))
 
     def displacements(latents: Tensor) -> Tensor:
-        return transform(encoded.model.maps(prepared, latents.reshape(1, -1, *tokens))[0], start) - start
+        return transform(maps(latents)[0], seen.points) - seen.points
 
-    masses = torch.from_numpy(encoded.samples.areas).to(encoded.rest)
-    return active_subspace(displacements, encoded.shape.mean[0].flatten(), masses, size, criterion, samples)
+    def recode(latents: Tensor) -> Tensor:
+        with torch.no_grad():
+            found = maps(latents)
+            return model.encode_deformation(seen, transform(found, seen.points), found[..., :3], encoded.shape).mean[0].flatten(1)
+
+    masses = torch.from_numpy(encoded.samples.areas[:count]).to(encoded.rest)
+    mean, rest = encoded.shape.mean[0].flatten(), encoded.rest.flatten()
+    if criterion == "coded":
+        return coded_subspace(displacements, recode, mean, rest, masses, size)
+    return active_subspace(displacements, mean, masses, size, criterion)
 
 
 @dataclass(frozen=True)
@@ -221,11 +234,11 @@ class Controls:
             self._rough = HandleMotions(decoder, encoded.prepared, like.float())
         else:
             self._absolute = _point_maps(decoder, encoded.prepared, like)
-        self._undo = _inverse(self._absolute(self._rest))
+        self._undo = inverse(self._absolute(self._rest))
 
     def __call__(self, q: Tensor) -> Tensor:
         """(c, 3, 4) rigid maps in the network's coordinates, the identity at q = 0, of the reduced latent (k_q,)."""
-        return _compose(self._absolute(self._latent(q)), self._undo)
+        return compose(self._absolute(self._latent(q)), self._undo)
 
     def with_slopes(self, q: Tensor) -> tuple[Tensor, Tensor]:
         """The maps, and their derivatives (k_q, c, 3, 4) by q.
@@ -235,7 +248,7 @@ class Controls:
         if self._rough is None:
             return self(q), torch.func.jacfwd(self)(q).movedim(-1, 0)
         found = self._rough.with_slopes(self._latent(q).float(), self._directions)
-        maps, slopes = (_compose(part.to(self._undo), self._undo) for part in found)
+        maps, slopes = (compose(part.to(self._undo), self._undo) for part in found)
         return maps, slopes
 
     def _latent(self, q: Tensor) -> Tensor:
@@ -342,18 +355,6 @@ def _point_maps(decoder: PointDecoder, found: Prepared, like: Tensor) -> Callabl
     apart = None if found.apart is None else found.apart.to(like)
     prepared = Prepared(found.features.to(like), found.anchors.to(like), None, found.tokens.to(like), apart)
     return lambda latent: exact.controls(prepared, latent[None, None])[0, 0]
-
-
-def _compose(after: Tensor, before: Tensor) -> Tensor:
-    """(..., 3, 4) affine maps: `before`, then `after`."""
-    offset = (after[..., :3] @ before[..., 3:]) + after[..., 3:]
-    return torch.cat([after[..., :3] @ before[..., :3], offset], dim=-1)
-
-
-def _inverse(rigid: Tensor) -> Tensor:
-    """(..., 3, 4) of rigid maps (..., 3, 4)."""
-    back = rigid[..., :3].transpose(-1, -2)
-    return torch.cat([back, -(back @ rigid[..., 3:])], dim=-1)
 
 
 def _check_mesh(vertices: Floats, faces: NDArray[np.integer]) -> None:

@@ -51,7 +51,9 @@ class NeurokModel(nn.Module):
             return controls
         return blend(prepared.weights.unsqueeze(1), controls)
 
-    def forward(self, surface: Surface, moved: Tensor, rotations: Tensor, noise: Tensor) -> tuple[Tensor, Posterior, ShapeCode]:
+    def forward(
+        self, surface: Surface, moved: Tensor, rotations: Tensor, noise: Tensor, fraction: Tensor
+    ) -> tuple[Tensor, Tensor, Posterior, ShapeCode]:
         """Encode deformations and decode them again, for training.
 
         The first `encoder_points` points are encoded, those after them are decoded.
@@ -61,17 +63,28 @@ class NeurokModel(nn.Module):
             moved: (b, t, n, 3).
             rotations: (b, t, n, 3, 3).
             noise: (b, t, K, F_token) standard normal numbers; zeros decode the posterior's mean.
+            fraction: (b, t) how far to go on the straight way from the rest state's latent to each posterior's mean.
 
         Returns:
-            (b, t, n - encoder_points, 3, 4) the decoded affine map of each point after the encoder's; the posterior; the prior.
+            (b, t, n - encoder_points, 3, 4) the decoded affine map of each point after the encoder's, relative to that of the
+            rest state; the same part of the way; the posterior; the prior.
         """
         count = self.config.encoder_points
         seen = surface.first(count)
         shape = self.encode_shape(seen)
-        posterior = self.encode_deformation(seen, moved, rotations, shape)
+        still = torch.eye(3, device=moved.device).expand(len(moved), 1, moved.shape[2], 3, 3)
+        both = self.encode_deformation(
+            seen, torch.cat([moved, surface.points.unsqueeze(1)], 1), torch.cat([rotations, still], 1), shape
+        )
+        posterior, rest = Posterior(both.mean[:, :-1], both.log_variance[:, :-1]), both.mean[:, -1:]
         latent = posterior.mean + (0.5 * posterior.log_variance).exp() * noise
+        between = rest + fraction[..., None, None] * (posterior.mean - rest)
         prepared = self.prepare(shape, seen, surface.after(count))
-        return self.maps(prepared, latent), posterior, shape
+        controls = self.controls(prepared, torch.cat([latent, between, rest], 1))
+        relative = compose(controls[:, :-1], inverse(controls[:, -1:]))
+        maps = relative if prepared.weights is None else blend(prepared.weights.unsqueeze(1), relative)
+        ends, ways = maps.chunk(2, dim=1)
+        return ends, ways, posterior, shape
 
 
 def blend(weights: Tensor, controls: Tensor) -> Tensor:
@@ -79,6 +92,18 @@ def blend(weights: Tensor, controls: Tensor) -> Tensor:
     with torch.autocast(weights.device.type, enabled=False):
         mixed: Tensor = weights @ controls.flatten(-2)
     return mixed.reshape(*mixed.shape[:-1], 3, 4)
+
+
+def compose(after: Tensor, before: Tensor) -> Tensor:
+    """(..., 3, 4) affine maps: `before`, then `after`."""
+    offset = (after[..., :3] @ before[..., 3:]) + after[..., 3:]
+    return torch.cat([after[..., :3] @ before[..., :3], offset], dim=-1)
+
+
+def inverse(rigid: Tensor) -> Tensor:
+    """(..., 3, 4) of rigid maps (..., 3, 4)."""
+    back = rigid[..., :3].transpose(-1, -2)
+    return torch.cat([back, -(back @ rigid[..., 3:])], dim=-1)
 
 
 def transform(maps: Tensor, points: Tensor) -> Tensor:

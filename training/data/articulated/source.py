@@ -44,12 +44,16 @@ class ArticulatedObject:
         poses0 = mechanism.poses(values)
         points0 = _apply(poses0[link], samples.points)
         normals0 = np.einsum("pij,pj->pi", poses0[link, :3, :3], samples.normals)
-        moved = []
-        for _ in range(targets):
-            poses1 = mechanism.poses(_next_values(mechanism, values, rng))
+
+        def frame(values1: Floats) -> tuple[Floats, Floats]:
+            poses1 = mechanism.poses(values1)
             turns = poses1[:, :3, :3] @ poses0[:, :3, :3].transpose(0, 2, 1)
-            moved.append((_apply(poses1[link], samples.points), turns[link]))
-        return framed(points0, normals0, moved, samples.part)
+            return _apply(poses1[link], samples.points), turns[link]
+
+        ends = [_next_values(mechanism, values, rng) for _ in range(targets)]
+        fractions = rng.random(targets)
+        between = [(float(f), *frame(values + f * (end - values))) for f, end in zip(fractions, ends, strict=True)]
+        return framed(points0, normals0, [frame(end) for end in ends], samples.part, between)
 
 
 class ArticulatedSource:

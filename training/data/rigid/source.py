@@ -93,7 +93,7 @@ class RigidScene:
 
     @property
     def standing(self) -> bool:
-        """Whether some body stays where it is; otherwise only motion relative to the whole counts, which has a pose of its own."""
+        """Whether some body stays where it is; otherwise only motion relative to the whole counts."""
         return not bool(self._mobile.all())
 
     @staticmethod
