@@ -18,8 +18,9 @@ class TrainingSettings:
 
     The loss of a pair, after Eq. 1: mean over the query points of |x - x_pred|^2, plus rotation_weight times that of
     |R - R_pred|_F^2, each divided by what the rest pose gets and a small constant, plus kl_weight times the KL divergence
-    summed over the F_token numbers of a token and averaged over the K tokens. The division, which Eq. 1 lacks, makes a small drawer count as much as a
-    large door: a pair that is wholly missed costs about one. Lengths are in units of the object's radius.
+    summed over the F_token numbers of a token and averaged over the K tokens. The division, which Eq. 1 lacks, makes a small
+    drawer count as much as a large door: a pair that is wholly missed costs about one. Lengths are in units of the object's
+    radius.
 
     The same is asked, without noise, part of the straight way in the latent from the rest state to the posterior's mean, where
     every joint should have gone that part of its way. Otherwise the decoder is deaf to small steps, which the noise would drown:
@@ -46,6 +47,8 @@ class TrainingSettings:
     kl_warmup_steps: int = 1500
     """Over which lambda rises from zero."""
     rotation_weight: float = 0.15
+    way_weight: float = 1.0
+    """Of the errors part of the way."""
     augment: bool = True
     """Whether objects are seen from any side: turned about the vertical, tilted a little, mirrored."""
     scan_share: float = 0.35

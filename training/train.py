@@ -220,7 +220,8 @@ class Run:
         with self.accelerator.autocast():
             terms = losses(self.model, batch, self.settings.model.encoder_points)
         kl_weight = training.kl_weight * min(1.0, step / training.kl_warmup_steps)
-        positions, rotations = terms["relative_error"] + terms["way_error"], terms["rotation"] + terms["way_rotation"]
+        rotations = terms["rotation"] + training.way_weight * terms["way_rotation"]
+        positions = terms["relative_error"] + training.way_weight * terms["way_error"]
         loss = positions + training.rotation_weight * rotations + kl_weight * terms["kl"]
         self.accelerator.backward(loss)
         self.accelerator.clip_grad_norm_(self.model.parameters(), training.gradient_norm)

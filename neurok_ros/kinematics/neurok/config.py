@@ -18,6 +18,8 @@ class ModelConfig:
     decoder: Literal["handles", "points"] = "handles"
     """`points`: one dual quaternion a point, as in the paper. `handles`: rigid motions of a few handles from the latent, blended
     with weights from the shape alone, which makes F and its Jacobian cheap."""
+    motion: Literal["rigid", "translation"] = "rigid"
+    """What a control does; `translation` is the ablation without dual quaternions."""
     width: int = 128
     """Features of a token and of a point."""
     heads: int = 4
@@ -46,6 +48,9 @@ class ModelConfig:
             if field.name == "decoder":
                 if value not in ("handles", "points"):
                     raise _invalid(field.name, f"is {value!r}", "Choose handles or points")
+            elif field.name == "motion":
+                if value not in ("rigid", "translation"):
+                    raise _invalid(field.name, f"is {value!r}", "Choose rigid or translation")
             elif field.name == "anchored":
                 if not isinstance(value, bool):
                     raise _invalid(field.name, f"is {value!r}", "Choose true or false")

@@ -82,8 +82,7 @@ class HandleDecoder(nn.Module):
         self.log_closeness = nn.Parameter(torch.tensor(2.0))
         self.state = StateTokens(config)
         self.blocks = _blocks(config, self_attention=True)
-        self.motion = nn.Sequential(RmsNorm(width), nn.Linear(width, 7))
-        _start_small(self.motion[1])
+        self.motion = Motion(config, 7)
 
     def prepare(self, shape: ShapeCode, anchors: Surface, surface: Surface) -> Prepared:
         """Find the handles of shapes and the weights of their points.
@@ -118,12 +117,10 @@ class PointDecoder(nn.Module):
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
-        width = config.width
         self.shape_at = ShapeAtPoints(config)
         self.state = StateTokens(config)
         self.blocks = _blocks(config, self_attention=False)
-        self.motion = nn.Sequential(RmsNorm(width), nn.Linear(width, 8))
-        _start_small(self.motion[1])
+        self.motion = Motion(config, 8)
 
     def prepare(self, shape: ShapeCode, anchors: Surface, surface: Surface) -> Prepared:
         """Features of query points; anchors are of no use here."""
@@ -157,11 +154,25 @@ def _raw_motions(blocks: nn.ModuleList, motion: nn.Module, prepared: Prepared, s
     return raw.reshape(*state.shape[:2], *raw.shape[1:])
 
 
-def _start_small(layer: nn.Module) -> None:
-    """At first nothing moves much."""
-    assert isinstance(layer, nn.Linear)
-    nn.init.normal_(layer.weight, std=1e-2)
-    nn.init.zeros_(layer.bias)
+class Motion(nn.Sequential):
+    """From features to the numbers of a motion, the quaternion's four first; at first nothing moves much.
+
+    Args:
+        config: `motion` says whether anything turns.
+        count: of numbers.
+    """
+
+    def __init__(self, config: ModelConfig, count: int) -> None:
+        last = nn.Linear(config.width, count)
+        nn.init.normal_(last.weight, std=1e-2)
+        nn.init.zeros_(last.bias)
+        super().__init__(RmsNorm(config.width), last)
+        self.translates_only = config.motion == "translation"
+
+    def forward(self, features: Tensor) -> Tensor:
+        """(..., count) of features (..., width)."""
+        raw: Tensor = self[1](self[0](features))
+        return torch.cat([torch.zeros_like(raw[..., :4]), raw[..., 4:]], dim=-1) if self.translates_only else raw
 
 
 def _near_identity(raw: Tensor) -> Tensor:

@@ -41,6 +41,7 @@ class HandleMotions:
             assert isinstance(norm, RmsNorm)
             assert isinstance(last, nn.Linear)
             self._last = _Linear.of(last, like, norm)
+            self._translates_only = decoder.motion.translates_only
             self._features = prepared.features.to(like)
             self._anchors = prepared.anchors[0].to(like)
 
@@ -70,7 +71,8 @@ class HandleMotions:
         features = self._features
         for block in self._blocks:
             features = block(features, context)
-        return self._last(_unit(features))
+        raw = self._last(_unit(features))
+        return torch.cat([torch.zeros_like(raw[..., :4]), raw[..., 4:]], dim=-1) if self._translates_only else raw
 
 
 def _turn(raw: Tensor) -> Tensor:
