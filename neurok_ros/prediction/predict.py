@@ -15,7 +15,7 @@ from neurok_ros.dynamics.contact import STANDARD_GRAVITY
 from neurok_ros.errors import ErrorCode, NeurokError
 from neurok_ros.parameterization import KinematicParameterization
 from neurok_ros.prediction.prepare import PreparedObject
-from neurok_ros.prediction.quality import quality_flags, quality_measures
+from neurok_ros.prediction.quality import held_displacement, quality_flags, quality_measures
 from neurok_ros.prediction.tool_contact import fit_to_tool
 from neurok_ros.prediction.types import Fixation, Floats, PredictedMotion, PredictionOptions, Push
 from neurok_ros.prediction.validation import check_options
@@ -142,7 +142,8 @@ def _predict_on(
     if len(frames) < 2:
         problem = "the motion could not be followed beyond its first frame"
         raise NeurokError(ErrorCode.DIVERGED, "push", problem, "Push more slowly, or use a softer or denser object")
-    return _motion(prepared, frames, np.stack(vertices), coarseness, complete=len(frames) == len(times))
+    held = fixed_region(prepared.mesh, options, prepared.lattice.nodes)
+    return _motion(prepared, frames, np.stack(vertices), coarseness, held, complete=len(frames) == len(times))
 
 
 def _positions(outline: KinematicParameterization, frame: Frame) -> Floats:
@@ -202,11 +203,12 @@ def _conditions(prepared: PreparedObject, push: Push, options: PredictionOptions
 
 
 def _motion(
-    prepared: PreparedObject, frames: list[Frame], vertices: Floats, coarseness: float, complete: bool
+    prepared: PreparedObject, frames: list[Frame], vertices: Floats, coarseness: float, held: np.ndarray, complete: bool
 ) -> PredictedMotion:
     displacement = np.linalg.norm(vertices - prepared.mesh.vertices, axis=2).max(axis=1)
     measures = quality_measures(prepared, frames, displacement)
     measures["contact_coarseness"] = coarseness
+    measures["max_held_displacement_m"] = held_displacement(frames, held)
     return PredictedMotion(
         times=np.array([frame.time for frame in frames]),
         vertices=vertices.astype(np.float32),

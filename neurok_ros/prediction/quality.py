@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from neurok_ros.dynamics import Frame
 from neurok_ros.prediction.prepare import PreparedObject
@@ -12,6 +13,8 @@ from neurok_ros.prediction.types import Floats
 
 PENETRATION_SHARE = 0.03
 """Of the object's size: a tool deeper than this in the object is a contact that the solver did not hold."""
+HELD_SHARE = 0.01
+"""Of the object's size: where what is held moves by more, the push was stronger than the hold, and would break it or the gripper."""
 BEYOND_LIMITS = 0.25
 """Standard deviations of the learned state space: farther beyond its edge than this is a shape that it has not learned."""
 TIPPED_DEGREES = 45.0
@@ -49,7 +52,7 @@ def quality_flags(measures: dict[str, float], frames: Sequence[Frame], complete:
     """The warnings; true is a warning.
 
     Args:
-        measures: from `quality_measures`, and `contact_coarseness` of the object for its tool.
+        measures: from `quality_measures`, `contact_coarseness` of the object for its tool, and `max_held_displacement_m`.
         frames: the rollout.
         complete: whether it reached its horizon.
     """
@@ -57,6 +60,7 @@ def quality_flags(measures: dict[str, float], frames: Sequence[Frame], complete:
         "diverged": not complete,
         "not_converged": not all(frame.converged for frame in frames),
         "penetrating": measures["max_penetration_m"] > PENETRATION_SHARE * measures["object_size_m"],
+        "hold_gave_way": measures["max_held_displacement_m"] > HELD_SHARE * measures["object_size_m"],
         "coarse_contact": measures["contact_coarseness"] > COARSE_CONTACT,
         "large_strain": measures["max_strain"] > LARGE_STRAIN,
         "out_of_state_space": measures["max_beyond_limits"] > BEYOND_LIMITS,
@@ -67,6 +71,13 @@ def quality_flags(measures: dict[str, float], frames: Sequence[Frame], complete:
         "still_moving": measures["final_kinetic_energy_j"] > 0.5 * measures["mass_kg"] * 0.02**2,
         "mostly_guessed": measures["observed_share"] < OBSERVED_SHARE,
     }
+
+
+def held_displacement(frames: Sequence[Frame], held: NDArray[np.int64]) -> float:
+    """Metres: the farthest that any of the particles (a,) that are held gets from where it started."""
+    if not len(held):
+        return 0.0
+    return max(float((frame.positions[held] - frames[0].positions[held]).norm(dim=1).max()) for frame in frames)
 
 
 def _size(prepared: PreparedObject) -> float:
