@@ -13,8 +13,8 @@ from torch import Tensor
 from neurok_ros.dynamics import Body, Conditions, Material, ToolKind, ToolPath, ToolShape, simulate
 from neurok_ros.errors import NeurokError
 from validation.judge import Evidence, verdict
-from validation.stress import Run
 from validation.stress_objects import still
+from validation.stress_trial import Run
 
 SECONDS = 0.8
 FRAME_RATE = 60

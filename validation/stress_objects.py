@@ -38,8 +38,17 @@ def blob(height: float) -> ReconstructedMesh:
     """A bear-like figure of one piece: belly, head, ears, arms and legs as bulges of a ball, flattened where it stands."""
     shape = trimesh.creation.icosphere(3)
     directions = np.asarray(shape.vertices)
-    bulges = ((0.0, 0.0, 1.0, 0.5), (0.0, 0.6, 0.9, 0.25), (0.0, -0.6, 0.9, 0.25), (0.2, 1.0, 0.2, 0.35), (0.2, -1.0, 0.2, 0.35))
-    bulges += ((0.3, 0.6, -0.9, 0.35), (0.3, -0.6, -0.9, 0.35))
+    bulges = np.array(
+        [
+            (0.0, 0.0, 1.0, 0.5),
+            (0.0, 0.6, 0.9, 0.25),
+            (0.0, -0.6, 0.9, 0.25),
+            (0.2, 1.0, 0.2, 0.35),
+            (0.2, -1.0, 0.2, 0.35),
+            (0.3, 0.6, -0.9, 0.35),
+            (0.3, -0.6, -0.9, 0.35),
+        ]
+    )
     radius = np.full(len(directions), 0.6)
     for x, y, z, size in bulges:
         toward = np.array([x, y, z]) / np.linalg.norm([x, y, z])

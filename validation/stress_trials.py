@@ -11,8 +11,8 @@ import numpy as np
 from neurok_ros.dynamics import ToolKind, ToolShape
 from neurok_ros.prediction.types import Fixation, PhysicalProperties, PredictionOptions, Push
 from neurok_ros.reconstruction.types import ReconstructedMesh
-from validation.stress import Trial
 from validation.stress_objects import absent, ball, blob, box, cylinder, downwards, sideways
+from validation.stress_trial import Trial
 
 WOOD = PhysicalProperties(density=600.0, youngs_modulus=1.0e10, friction=0.4)
 FOAM = PhysicalProperties(density=60.0, youngs_modulus=2.0e4)
@@ -49,8 +49,10 @@ def _sides() -> Iterator[Trial]:
     for shape, mesh in shapes().items():
         for number in range(8):
             height = (0.2, 0.75)[number % 2]
+            state = ("rigid", "modal")[number // 2 % 2]
             push = sideways(mesh, number * np.pi / 4, height=height)
-            yield from _each("from all sides", f"{shape} {45 * number} deg at {height}", mesh, push)
+            name = f"{shape} {45 * number} deg at {height}, {state}"
+            yield Trial("from all sides", name, mesh, STATES[state], _options(state), push)
 
 
 def _fixations() -> Iterator[Trial]:
@@ -68,20 +70,19 @@ def _speeds() -> Iterator[Trial]:
         "plate": ToolShape(ToolKind.BOX, (0.01, 0.1, 0.1)),
         "bar": ToolShape(ToolKind.CAPSULE, (0.1, 0.01)),
     }
-    for speed in (2.0, 5.0, 9.9):
+    for speed in (2.0, 5.0):
         for tool_name, tool in tools.items():
             mesh = shapes()["box" if tool_name != "bar" else "blob"]
             push = sideways(mesh, 0.3, tool, height=0.6, depth=4.0, speed=speed)
-            yield from _each("speeds x10", f"{tool_name} {speed} m/s", mesh, push, horizon=0.5)
+            yield from _each("speeds x10", f"{tool_name} {speed} m/s", mesh, push, horizon=0.3)
     mesh = shapes()["blob"]
-    for speed in (2.0, 5.0):
-        push = sideways(mesh, 1.0, depth=0.5, speed=speed)
-        yield from _each("speeds x10", f"held, {speed} m/s", mesh, push, fixation=Fixation.BASE, horizon=0.5)
+    push = sideways(mesh, 1.0, depth=0.5, speed=9.9)
+    yield from _each("speeds x10", "held, 9.9 m/s", mesh, push, fixation=Fixation.BASE, horizon=0.3)
 
 
 def _forces() -> Iterator[Trial]:
     mesh = shapes()["box"]
-    for limit in (1e-3, 0.1, 1.0, 10.0, 1000.0):
+    for limit in (1e-3, 1.0, 1000.0):
         for fixation in (Fixation.FREE, Fixation.BASE):
             push = sideways(mesh, 0.0, height=0.7, depth=0.6, force_limit=limit)
             yield from _each("force limits", f"{limit:g} N {fixation.value}", mesh, push, fixation=fixation)
@@ -92,19 +93,18 @@ def _squeezes() -> Iterator[Trial]:
         for depth in (0.3, 0.9):
             tool = ball(0.1) if shape == "cylinder" else ToolShape(ToolKind.BOX, (0.12, 0.12, 0.02))
             yield from _each("squeezed from above", f"{shape} {depth}", mesh, downwards(mesh, tool, depth, 0.2))
-        for depth in (1.0, 3.0):
-            push = sideways(mesh, 0.0, height=0.8, depth=depth, speed=0.5)
-            yield from _each("pushed far while held", f"{shape} {depth}", mesh, push, fixation=Fixation.BASE)
+        push = sideways(mesh, 0.0, height=0.8, depth=2.0, speed=0.5)
+        yield from _each("pushed far while held", shape, mesh, push, fixation=Fixation.BASE)
 
 
 def _stiffnesses() -> Iterator[Trial]:
     for exponent in range(3, 13):
         properties = replace(FOAM, youngs_modulus=10.0**exponent)
-        for shape, fixation in (("box", Fixation.BASE), ("blob", Fixation.FREE)):
-            mesh = shapes()[shape]
-            push = sideways(mesh, 0.0, height=0.75, depth=0.15)
-            options = _options("modal", fixation=fixation)
-            yield Trial("stiffness 1e3 to 1e12 Pa", f"{shape} 1e{exponent}", mesh, properties, options, push)
+        shape, fixation = (("box", Fixation.BASE), ("blob", Fixation.FREE))[exponent % 2]
+        mesh = shapes()[shape]
+        push = sideways(mesh, 0.0, height=0.75, depth=0.15)
+        options = _options("modal", fixation=fixation)
+        yield Trial("stiffness 1e3 to 1e12 Pa", f"{shape} 1e{exponent}", mesh, properties, options, push)
     for ratio in (0.0, 0.45, 0.49):
         mesh = shapes()["box"]
         properties = replace(FOAM, poisson_ratio=ratio, damping=0.0)
@@ -114,8 +114,12 @@ def _stiffnesses() -> Iterator[Trial]:
 
 
 def _sizes() -> Iterator[Trial]:
-    for size in (0.005, 0.02, 0.5, 3.0):
-        for shape, mesh in (("box", box(0.6 * size, 0.6 * size, size)), ("blob", blob(size)), ("slab", box(size, size, 0.2 * size))):
+    for size in (0.005, 3.0):
+        for shape, mesh in (
+            ("box", box(0.6 * size, 0.6 * size, size)),
+            ("blob", blob(size)),
+            ("slab", box(size, size, 0.2 * size)),
+        ):
             push = sideways(mesh, 0.4, height=0.6, depth=0.3, speed=min(2.0 * size, 1.0))
             yield from _each("5 mm to 3 m", f"{shape} {1e3 * size:g} mm", mesh, push)
     small, large = box(0.005, 0.005, 0.005), box(3.0, 0.4, 3.0)
@@ -125,32 +129,33 @@ def _sizes() -> Iterator[Trial]:
 
 
 def _densities() -> Iterator[Trial]:
-    for density in (1.0, 10.0, 2.0e4, 3.0e4):
+    for density in (10.0, 2.0e4):
         for shape in ("box", "blob"):
             mesh = shapes()[shape]
             for state, properties in STATES.items():
                 push = sideways(mesh, 0.2, height=0.6)
-                yield Trial("densities", f"{shape} {density:g}, {state}", mesh, replace(properties, density=density), _options(state), push)
+                changed = replace(properties, density=density)
+                yield Trial("densities", f"{shape} {density:g}, {state}", mesh, changed, _options(state), push)
 
 
 def _frictions() -> Iterator[Trial]:
-    for friction in (0.0, 2.0, 5.0):
-        for shape, mesh in shapes().items():
+    for friction in (0.0, 2.0):
+        for shape in ("box", "blob"):
+            mesh = shapes()[shape]
             for state, properties in STATES.items():
                 push = sideways(mesh, 0.2, height=0.4, depth=1.0)
                 changed = replace(properties, friction=friction)
-                yield Trial("friction 0 to 5", f"{shape} {friction:g}, {state}", mesh, changed, _options(state), push)
+                yield Trial("friction 0 and 2", f"{shape} {friction:g}, {state}", mesh, changed, _options(state), push)
 
 
 def _gravities() -> Iterator[Trial]:
     for gravity in (0.0, 100.0):
-        for shape in ("box", "blob"):
-            mesh = shapes()[shape]
-            yield from _each("gravity", f"{shape} {gravity:g}", mesh, sideways(mesh, 0.0), gravity=gravity)
+        mesh = shapes()["blob"]
+        yield from _each("gravity 0 and 100", f"{gravity:g}", mesh, sideways(mesh, 0.0), gravity=gravity)
 
 
 def _starts_inside() -> Iterator[Trial]:
-    for inside in (0.001, 0.005, 0.009, 0.02, 0.05):
+    for inside in (0.001, 0.009, 0.02, 0.05):
         mesh = shapes()["box"]
         yield from _each("tool starts inside", f"{1e3 * inside:g} mm", mesh, sideways(mesh, 0.0, depth=0.5, start_depth=inside))
     for size in (0.005, 0.02):
@@ -164,17 +169,16 @@ def _starts_inside() -> Iterator[Trial]:
 
 def _steps() -> Iterator[Trial]:
     for rate in (15, 30, 120, 400, 1000):
-        for shape in ("box", "blob"):
-            mesh = shapes()[shape]
-            for state, properties in STATES.items():
-                options = _options(state, frame_rate=min(float(rate), 60.0), horizon=0.5 if rate < 300 else 0.2)
-                push = sideways(mesh, 0.2, height=0.7, speed=0.2 if rate < 300 else 0.5)
-                yield Trial("steps 1/15 to 1/1000 s", f"{shape} 1/{rate} s, {state}", mesh, properties, options, push, 1.0 / rate)
+        mesh = shapes()["blob"]
+        for state, properties in STATES.items():
+            options = _options(state, frame_rate=min(float(rate), 60.0), horizon=0.5 if rate < 300 else 0.2)
+            push = sideways(mesh, 0.2, height=0.7, speed=0.2 if rate < 300 else 0.5)
+            yield Trial("steps 1/15 to 1/1000 s", f"1/{rate} s, {state}", mesh, properties, options, push, 1.0 / rate)
 
 
 def _thin() -> Iterator[Trial]:
-    flat = {"plate 2 mm": (0.15, 0.15, 0.002), "plate 0.5 mm": (0.15, 0.15, 0.0005)}
-    upright = {"sheet 2 mm": (0.002, 0.15, 0.15), "sheet 0.5 mm": (0.0005, 0.15, 0.15), "rod 4 mm": (0.004, 0.004, 0.2)}
+    flat = {"plate 0.5 mm": (0.15, 0.15, 0.0005)}
+    upright = {"sheet 0.5 mm": (0.0005, 0.15, 0.15), "rod 4 mm": (0.004, 0.004, 0.2)}
     finger = ToolShape(ToolKind.SPHERE, (0.01,))
     for name, edges in flat.items():
         mesh = box(*edges)
@@ -190,10 +194,9 @@ def _thin() -> Iterator[Trial]:
 
 def _learned() -> Iterator[Trial]:
     for shape, mesh in shapes().items():
-        for angle in (0.0, 2.0, 4.0):
-            for state, properties in STATES.items():
-                push = sideways(mesh, angle, height=0.7)
-                yield Trial("learned", f"{shape} {angle:g}, {state} material", mesh, properties, _options("neurok"), push)
+        for angle, (state, properties) in zip((0.0, 2.0), STATES.items(), strict=True):
+            push = sideways(mesh, angle, height=0.7)
+            yield Trial("learned", f"{shape} {angle:g}, {state} material", mesh, properties, _options("neurok"), push)
         fast = sideways(mesh, 0.0, depth=3.0, speed=5.0)
         yield Trial("learned", f"{shape} 5 m/s", mesh, WOOD, _options("neurok", horizon=0.4), fast)
         held = _options("neurok", fixation=Fixation.BASE)
@@ -204,7 +207,8 @@ def _learned() -> Iterator[Trial]:
 
 def _edges() -> Iterator[Trial]:
     outline = tuple((x, y, 0.0) for x, y in ((-0.08, -0.08), (0.08, -0.08), (0.08, 0.08), (-0.08, 0.08)))
-    for shape, mesh in shapes().items():
+    for shape in ("box", "blob"):
+        mesh = shapes()[shape]
         push = sideways(mesh, 0.0, height=0.3, depth=2.0, speed=0.4)
         yield from _each("over a table's edge", shape, mesh, push, support_outline=outline, horizon=1.0)
 

@@ -12,8 +12,9 @@ from neurok_ros.dynamics import ToolKind, ToolShape
 from neurok_ros.parameterization import StrainSites
 from neurok_ros.prediction.types import PhysicalProperties, PredictionOptions
 from validation.judge import Evidence, verdict
-from validation.stress import Run, Trial, run_trial, summed
+from validation.stress import summed
 from validation.stress_objects import box, sideways
+from validation.stress_trial import Run, Trial
 
 GRAVITY = np.array([0.0, 0.0, -9.81])
 CUBE = 0.1 * np.array([[x, y, z] for x in (-0.5, 0.5) for y in (-0.5, 0.5) for z in (0.0, 1.0)])
@@ -149,5 +150,5 @@ def test_an_ordinary_push_is_neither_flagged_nor_wrong(state: str) -> None:
     mesh = box(0.06, 0.06, 0.1)
     properties = PhysicalProperties(density=200.0, youngs_modulus=1e5)
     options = PredictionOptions(horizon=0.3, frame_rate=60.0, parameterization=state)
-    run = run_trial(Trial("test", state, mesh, properties, options, sideways(mesh, 0.0, height=0.4)))
+    run = Trial("test", state, mesh, properties, options, sideways(mesh, 0.0, height=0.4)).run()
     assert (run.said, run.wrong) == ((), ())
