@@ -21,7 +21,7 @@ from neurok_ros.kinematics.neurok.checkpoint import load_model
 from neurok_ros.kinematics.neurok.decoders import HandleDecoder, PointDecoder, Prepared
 from neurok_ros.kinematics.neurok.encoders import ShapeCode
 from neurok_ros.kinematics.neurok.model import NeurokModel, compose, inverse, transform
-from neurok_ros.kinematics.neurok.subspace import ActiveSubspace, Criterion, active_subspace, coded_subspace
+from neurok_ros.kinematics.neurok.subspace import ActiveSubspace, Criterion, active_subspace
 from neurok_ros.kinematics.neurok.surface import Surface
 from neurok_ros.kinematics.neurok.tangents import HandleMotions
 from neurok_ros.kinematics.rigid import RigidBody
@@ -118,29 +118,18 @@ def encode_samples(samples: SurfaceSamples, part: NDArray[np.int64], model: Neur
     return EncodedObject(model, samples, part, surface, center, radius, shape, prepared, rest)
 
 
-def reduce(encoded: EncodedObject, size: int, criterion: Criterion = "coded") -> ActiveSubspace:
+def reduce(encoded: EncodedObject, size: int, criterion: Criterion = "displacement") -> ActiveSubspace:
     """The k_q = `size` directions of the latent that move the encoded points most (see `neurok.subspace`)."""
     model, tokens, count = encoded.model, encoded.rest.shape, encoded.model.config.encoder_points
     seen = encoded.surface.first(count)
     with torch.no_grad():
         prepared = model.prepare(encoded.shape, seen, seen)
 
-    def maps(latents: Tensor) -> Tensor:
-        return model.maps(prepared, latents.reshape(1, -1, *tokens))
-
     def displacements(latents: Tensor) -> Tensor:
-        return transform(maps(latents)[0], seen.points) - seen.points
-
-    def recode(latents: Tensor) -> Tensor:
-        with torch.no_grad():
-            found = maps(latents)
-            return model.encode_deformation(seen, transform(found, seen.points), found[..., :3], encoded.shape).mean[0].flatten(1)
+        return transform(model.maps(prepared, latents.reshape(1, -1, *tokens))[0], seen.points) - seen.points
 
     masses = torch.from_numpy(encoded.samples.areas[:count]).to(encoded.rest)
-    mean, rest = encoded.shape.mean[0].flatten(), encoded.rest.flatten()
-    if criterion == "coded":
-        return coded_subspace(displacements, recode, mean, rest, masses, size)
-    return active_subspace(displacements, mean, masses, size, criterion)
+    return active_subspace(displacements, encoded.rest.flatten(), masses, size, criterion)
 
 
 @dataclass(frozen=True)
