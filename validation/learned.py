@@ -1,0 +1,187 @@
+"""Held-out articulated objects, whole as the product predicts them from a mesh, against MuJoCo on the same geometry and push.
+
+Objects are of the kinds that training draws, with seeds that it never drew, and of kinds that it never saw. Each is met in some
+state; its base is held by a box, as a user would give it; one of its parts is pushed by a finger. MuJoCo has the joints, their
+ranges and the density; the product has the mesh in that state, the density, and what the network makes of it. How hard joints
+turn is the same in both (`JOINT_DAMPING`).
+
+`kinematics` is the error of the best learned state for MuJoCo's true shape (Gauss-Newton, `training/evaluation`), `dynamics` is
+what the predicted shape is off from that best one.
+"""
+
+from __future__ import annotations
+
+import zlib
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from neurok_ros.kinematics.neurok import NeurokKinematics
+from neurok_ros.prediction.predict import JOINT_DAMPING, predict
+from neurok_ros.prediction.prepare import PreparedObject, prepare
+from neurok_ros.prediction.types import Fixation, PhysicalProperties, PredictionOptions, Push
+from neurok_ros.reconstruction.types import ReconstructedMesh
+from training.data.articulated.categories import CATEGORIES
+from training.data.articulated.mechanism import Assembly, Link, Mechanism
+from training.data.articulated.source import ArticulatedObject
+from training.evaluation.inverse_kinematics import ITERATIONS, decode, solve
+from training.evaluation.neurok import NeurokStates
+from training.evaluation.objects import EvaluationObject, Floats, Ints, MaterialPoints
+from validation.case import Case, Motion
+from validation.learned_push import finger_push
+from validation.mujoco.comparison import force_figures
+from validation.mujoco.reference import FRAME_RATE
+from validation.mujoco.trained import Trained, motion_of
+
+WOOD = PhysicalProperties(density=500.0, youngs_modulus=1.0e10, poisson_ratio=0.3, damping=0.05, friction=0.3)
+SECONDS = 2.0
+EDGE = 0.06
+"""Of the object's size: no edge of the mesh that the product gets is longer."""
+JUDGED_POINTS = 2000
+"""Of the surface, uniform."""
+SPLIT_TIMES = (0.1, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0)
+"""Seconds at which the error is split in two."""
+FAR_BELOW = 1.0
+"""Metres: where the support is, so that nothing that swings touches it."""
+
+
+@dataclass(frozen=True)
+class Pushed:
+    """One held-out object, its state and what is pushed."""
+
+    category: str
+    number: int
+    coordinate: int
+    start: float
+    """Of the coordinate's range, where it is met."""
+    travel: float
+    """Of the coordinate's range, how far the finger takes it; signed."""
+    weightless: bool = False
+    """Springs or stiff joints carry what would fall: there is no gravity, in either."""
+
+    @property
+    def gravity(self) -> float:
+        """m/s^2."""
+        return 0.0 if self.weightless else 9.81
+
+
+def subject_of(pushed: Pushed) -> Trained:
+    """The object, its long edges split."""
+    key = (zlib.crc32(pushed.category.encode()), 1, pushed.number)
+    made = CATEGORIES[pushed.category](np.random.default_rng(key))
+    size = float(np.ptp(Assembly.of(made).surface.vertices, axis=0).max())
+    links = [Link(link.body.refine_to_length(EDGE * size), link.parent, link.joint) for link in made.links]
+    mechanism = Mechanism(links, made.coordinates)
+    chosen = mechanism.coordinates[pushed.coordinate]
+    values = mechanism.rest
+    values[pushed.coordinate] = chosen.lower + pushed.start * (chosen.upper - chosen.lower)
+    return Trained(
+        ArticulatedObject(mechanism, Assembly.of(mechanism), key), mechanism, values, WOOD.density, JOINT_DAMPING, pushed.gravity
+    )
+
+
+def push_of(pushed: Pushed, subject: Trained) -> Push:
+    """The finger's."""
+    chosen = subject.mechanism.coordinates[pushed.coordinate]
+    return finger_push(subject, pushed.coordinate, pushed.travel * (chosen.upper - chosen.lower))
+
+
+def compared(pushed: Pushed) -> Motion:
+    """The surface here and in MuJoCo."""
+    subject = subject_of(pushed)
+    push = push_of(pushed, subject)
+    theirs, truth = motion_of(subject, push, SECONDS)
+    mesh = as_scanned(subject.vertices, subject.faces)
+    return judged(mesh, held_box(subject), push, pushed.gravity, truth, theirs.tool_force)
+
+
+def judged(mesh: ReconstructedMesh, box: Floats, push: Push, gravity: float, truth: Floats, force: Floats) -> Motion:
+    """The product's motion of a mesh against where its vertices truly go.
+
+    Args:
+        mesh: at the start.
+        box: (2, 3) metres, what holds the object.
+        push: the finger's.
+        gravity: m/s^2.
+        truth: (t, v, 3) metres.
+        force: (t, 3) N, the true one on the tool.
+    """
+    low, high = (tuple(float(x) for x in corner) for corner in box)
+    options = PredictionOptions(SECONDS, FRAME_RATE, Fixation.BOX, (low, high), "neurok", gravity)
+    prepared = prepare(mesh, WOOD, options)
+    motion = predict(prepared, push, options, device="cpu")
+    predicted = motion.vertices.astype(np.float64)
+    faces = np.asarray(mesh.faces, np.int64)
+    points = MaterialPoints.random(mesh.vertices, faces, JUDGED_POINTS, 0)
+    size = float(np.ptp(mesh.vertices, axis=0).max())
+    figures = split_error(prepared, faces, points, truth, predicted, size)
+    figures |= force_figures(motion.contact_force, force)
+    figures |= {f"flag_{name}": float(flag) for name, flag in motion.flags.items() if flag}
+    true, ours = (np.stack([points.at(shape) for shape in shapes]) for shapes in (truth, predicted))
+    return Motion(np.arange(len(truth)) / FRAME_RATE, true, ours, size, figures)
+
+
+def split_error(
+    prepared: PreparedObject, faces: Ints, points: MaterialPoints, truth: Floats, predicted: Floats, size: float
+) -> dict[str, float]:
+    """Root mean squares over points and `SPLIT_TIMES`, as per cent of the size and of the peak displacement."""
+    kinematics = prepared.kinematics
+    assert isinstance(kinematics, NeurokKinematics)
+    given = EvaluationObject("", prepared.mesh.vertices, faces, truth[:0], truth[:0])
+    states = NeurokStates(given, kinematics.encoded, kinematics.subspace)
+    frames = [round(FRAME_RATE * time) for time in SPLIT_TIMES if round(FRAME_RATE * time) < len(predicted)]
+    best = np.stack([points.at(decode(given, states, solve(given, states, truth[f], "vertex", ITERATIONS))) for f in frames])
+    true, ours = (np.stack([points.at(shapes[f]) for f in frames]) for shapes in (truth, predicted))
+    moved = np.stack([points.at(shape) for shape in truth]) - points.at(truth[0])
+    peak = float(np.sqrt((moved**2).sum(-1).mean(-1)).max())
+    found = {"coordinates": float(states.dim)}
+    for name, off in (("kinematics", best - true), ("dynamics", ours - best)):
+        error = float(np.sqrt((off**2).sum(-1).mean()))
+        found[f"{name}_error_percent_of_size"] = 100.0 * error / size
+        found[f"{name}_error_percent_of_peak"] = 100.0 * error / peak
+    return found
+
+
+def as_scanned(vertices: Floats, faces: Ints) -> ReconstructedMesh:
+    """A mesh as reconstruction hands it on, all of it seen."""
+    support = np.array([0.0, 0.0, 1.0, FAR_BELOW - vertices[:, 2].min()])
+    return ReconstructedMesh(vertices, faces.astype(np.int32), np.ones(len(vertices), bool), None, support, "none")
+
+
+def held_box(subject: Trained) -> Floats:
+    """(2, 3) metres: of six slabs of the object, from each side to the first vertex of a part that moves, that with most area."""
+    vertices, faces = subject.vertices, subject.faces
+    moving = np.any([subject.carried(c) for c in range(len(subject.values))], axis=0)[subject.link]
+    corners = vertices[faces]
+    area = np.linalg.norm(np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]), axis=1)
+    center, still = corners.mean(axis=1), ~moving[faces[:, 0]]
+    slack = 1e-3 * float(np.ptp(vertices, axis=0).max())
+    slabs = []
+    for axis in range(3):
+        for lower in (True, False):
+            box = np.stack([vertices.min(axis=0) - slack, vertices.max(axis=0) + slack])
+            end = vertices[moving, axis].min() - slack if lower else vertices[moving, axis].max() + slack
+            box[1 if lower else 0, axis] = end
+            inside = ((center >= box[0]) & (center <= box[1])).all(axis=1) & still
+            slabs.append((float(area[inside].sum()), box))
+    return max(slabs, key=lambda slab: slab[0])[1]
+
+
+PUSHES = [
+    Pushed("room_door", 0, 0, 0.3, 0.2, weightless=True),
+    Pushed("room_door", 1, 0, 0.3, 0.2, weightless=True),
+    Pushed("cabinet", 2, 0, 0.4, -0.2, weightless=True),
+    Pushed("drawers", 0, 2, 0.8, -0.5),
+    Pushed("laptop", 1, 0, 0.5, -0.15, weightless=True),
+    Pushed("faucet", 1, 0, 0.5, 0.2, weightless=True),
+    Pushed("oven", 1, 0, 0.5, -0.3, weightless=True),
+    Pushed("box", 0, 0, 0.4, -0.1),
+    Pushed("washing_machine", 1, 0, 0.4, -0.2, weightless=True),
+    Pushed("microwave", 1, 0, 0.4, -0.2),
+    Pushed("stapler", 1, 1, 0.4, -0.2, weightless=True),
+    Pushed("desk_lamp", 1, 0, 0.5, 0.2, weightless=True),
+]
+_NAMED = [(f"{pushed.category.replace('_', ' ')} {pushed.number}", pushed) for pushed in PUSHES]
+CASES: list[Case] = [Case(name, "MuJoCo", "", partial(compared, pushed)) for name, pushed in _NAMED]
+"""See the module."""
