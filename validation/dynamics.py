@@ -20,10 +20,12 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 
 from validation import closed_forms, mujoco
 from validation.case import Case
+from validation.comparison import comparison, picture_of_methods
 from validation.integrators import DRIFT_STEPS, drift, energy_lost, orders, systems, work_balances
 from validation.outcomes import Outcome, run_case
 from validation.pictures import contact_sheet, picture
 from validation.report import Report
+from validation.stress import stress
 
 EXACT: list[Case] = [*closed_forms.CASES, *mujoco.CASES]
 LEARNED: list[Case] = []
@@ -37,7 +39,7 @@ def main(
     write: Annotated[Path | None, typer.Option(help="write the figures here too")] = None,
     sheet: Annotated[Path | None, typer.Option(help="write the contact sheet here too")] = None,
 ) -> None:
-    """Run the cases, measure the integrators, stress the dynamics; exit with 1 if a case failed."""
+    """Run the cases, measure the integrators, stress the dynamics; exit with 1 if a case failed, or a prediction silently."""
     torch.set_num_threads(1)
     report = Report(shlex.join(["python", "-m", "validation.dynamics", *sys.argv[1:]]), _commit())
     console = Console()
@@ -54,15 +56,24 @@ def main(
         _save(report, out / "dynamics.json")
         if not only:
             _measure_integrators(report, progress)
+            _save(report, out / "dynamics.json")
+            report.stress = stress(progress)
+            _save(report, out / "dynamics.json")
+            report.comparison = comparison(progress)
+            for path in (out / "comparison.png", *([sheet.with_name("comparison.png")] if sheet else [])):
+                picture_of_methods(report.comparison, path)
     for path in (out / "dynamics.json", *([write] if write else [])):
         _save(report, path)
     for table in report.tables():
         console.print(table)
     console.print(f"pictures and figures are in {out}", soft_wrap=True)
+    if report.stress is not None:
+        for failure in report.stress.failures:
+            console.print(f"wrong, and nothing said: {failure}", style="red", soft_wrap=True)
     failed = [outcome for outcome in outcomes if outcome.failure]
     for outcome in failed:
         console.print(f"{outcome.case.name} failed: {outcome.failure}", style="red", soft_wrap=True)
-    if failed:
+    if failed or (report.stress is not None and report.stress.silent_failures):
         raise typer.Exit(1)
 
 

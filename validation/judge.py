@@ -31,6 +31,8 @@ DRIFT_SHARE = 0.005
 """Of the object's size, of something that rests, after it had half of the time to settle."""
 FORCE_SHARE = 0.1
 """Over the force limit."""
+POINT_LIKE_SIZE = 0.1
+"""Metres."""
 SUBSTEPS = 4
 """Between two frames the tool is looked at so often."""
 
@@ -64,6 +66,8 @@ class Evidence:
     rigid: bool = False
     sites: StrainSites | None = None
     """Of the nodes; None: nothing strains."""
+    faces: NDArray[np.integer] | None = None
+    """(m, 3) of the vertices, closed and outward oriented; None: the vertices are points."""
     held: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
     """(a,) nodes that are to stay where they are."""
     resting: bool = False
@@ -71,15 +75,26 @@ class Evidence:
 
     @property
     def size(self) -> float:
-        """Metres, largest extent at rest."""
-        return float(np.ptp(self.vertices[0], axis=0).max())
+        """Metres, largest extent at rest; that of a hand's width for a point."""
+        return float(np.ptp(self.vertices[0], axis=0).max()) or POINT_LIKE_SIZE
 
 
 def verdict(seen: Evidence) -> list[str]:
     """What cannot be true; empty for a motion that can."""
     if not (np.isfinite(seen.vertices).all() and np.isfinite(seen.nodes).all()):
         return ["not finite"]
-    checks = (_too_far, _energy_created, _in_support, _in_tool, _not_rigid, _inverted, _not_held, _drifts, _too_hard)
+    checks = (
+        _too_far,
+        _energy_created,
+        _in_support,
+        _in_tool,
+        _tool_within,
+        _not_rigid,
+        _inverted,
+        _not_held,
+        _drifts,
+        _too_hard,
+    )
     return [found for check in checks if (found := check(seen))]
 
 
@@ -129,6 +144,22 @@ def _in_tool(seen: Evidence) -> str:
         for share in np.arange(1, SUBSTEPS + 1) / SUBSTEPS
     ]
     return _worst("is inside the tool", np.array(deepest), np.full(len(deepest), bound), "m")
+
+
+def _tool_within(seen: Evidence) -> str:
+    """By the solid angle that the surface fills as seen from the tool's middle (van Oosterom and Strackee 1983)."""
+    if seen.faces is None or seen.tool is None or seen.tool_poses is None or seen.tool.opening is not None:
+        return ""
+    for time, vertices, pose in zip(seen.times, seen.vertices, seen.tool_poses, strict=True):
+        a, b, c = np.moveaxis(vertices[seen.faces] - pose[:3], 1, 0)
+        lengths = [np.linalg.norm(side, axis=1) for side in (a, b, c)]
+        volume = np.einsum("mi,mi->m", a, np.cross(b, c))
+        along = lengths[0] * lengths[1] * lengths[2]
+        for (one, other), length in zip(((a, b), (b, c), (c, a)), (lengths[2], lengths[0], lengths[1]), strict=True):
+            along = along + np.einsum("mi,mi->m", one, other) * length
+        if abs(2.0 * np.arctan2(volume, along).sum()) > 2.0 * np.pi:
+            return f"the tool's middle is inside the object after {time:.3g} s"
+    return ""
 
 
 def _depth(tool: ToolShape, points: Floats, pose: Floats) -> Floats:

@@ -9,8 +9,10 @@ from typing import Any
 from rich.table import Table
 
 from validation.case import JUDGED_TIMES
+from validation.comparison import ComparisonFigures
 from validation.integrators import DAMPING_TIME, Drift, WorkBalance
 from validation.outcomes import Outcome, Percents
+from validation.stress import StressFigures
 
 TARGET_PERCENT_OF_PEAK = 2.0
 """With exact kinematics, at every judged time."""
@@ -30,7 +32,8 @@ class Report:
     lost: dict[str, dict[str, float]] = field(default_factory=dict)
     """Energy lost by step length and integrator, per cent."""
     balances: list[WorkBalance] = field(default_factory=list)
-    stress: dict[str, Any] | None = None
+    stress: StressFigures | None = None
+    comparison: ComparisonFigures | None = None
 
     def figures(self) -> dict[str, Any]:
         """For `docs/results/dynamics.json`."""
@@ -49,7 +52,8 @@ class Report:
             "energy_lost_percent": self.lost,
             "convergence_orders": self.orders,
             "work_energy": [{**asdict(run), "missing_percent": run.missing_percent} for run in self.balances],
-            "stress": self.stress,
+            "stress": self.stress.figures() if self.stress is not None else None,
+            "comparison": self.comparison.figures() if self.comparison is not None else None,
         }
 
     def tables(self) -> Iterable[Table]:
@@ -65,6 +69,10 @@ class Report:
             yield _lost(self.lost)
         if self.balances:
             yield _balances(self.balances)
+        if self.stress is not None:
+            yield self.stress.table()
+        if self.comparison is not None:
+            yield self.comparison.table()
 
 
 def _entry(outcome: Outcome) -> dict[str, Any]:

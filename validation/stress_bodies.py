@@ -60,10 +60,11 @@ class BareTrial:
     def run(self) -> Run:
         """Pushed by a finger along x over the support, judged."""
         begin = time.monotonic()
-        body, path = self.body(), _path()
+        path = _path()
         times = np.arange(round(SECONDS * FRAME_RATE) + 1) / FRAME_RATE
         conditions = Conditions(GRAVITY, SUPPORT, FINGER, path)
         try:
+            body = self.body()
             frames = list(simulate(body, conditions, times.tolist()))
         except NeurokError as error:
             return Run(self.group, self.name, (f"{error.code.name}: {error}",), (), time.monotonic() - begin)

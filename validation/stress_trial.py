@@ -143,5 +143,6 @@ def evidence(trial: Trial, prepared: PreparedObject, motion: PredictedMotion, fr
         rigid=motion.parameterization == "rigid",
         sites=None if motion.parameterization == "rigid" else prepared.particles.sites.select(prepared.material),
         held=fixed_region(prepared.mesh, options, prepared.lattice.nodes),
+        faces=trial.mesh.faces,
         resting=trial.resting,
     )

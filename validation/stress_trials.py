@@ -157,7 +157,7 @@ def _gravities() -> Iterator[Trial]:
 def _starts_inside() -> Iterator[Trial]:
     for inside in (0.001, 0.009, 0.02, 0.05):
         mesh = shapes()["box"]
-        yield from _each("tool starts inside", f"{1e3 * inside:g} mm", mesh, sideways(mesh, 0.0, depth=0.5, start_depth=inside))
+        yield from _each("tool starts inside", f"{1e3 * inside:g} mm", mesh, sideways(mesh, 0.0, depth=1.5, start_depth=inside))
     for size in (0.005, 0.02):
         mesh = box(size, size, size)
         push = sideways(mesh, 0.0, ToolShape(ToolKind.SPHERE, (0.4 * size,)), height=0.5, depth=1.0, start_depth=0.45 * size)

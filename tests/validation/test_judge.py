@@ -7,13 +7,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+import trimesh
 
 from neurok_ros.dynamics import ToolKind, ToolShape
 from neurok_ros.parameterization import StrainSites
 from neurok_ros.prediction.types import PhysicalProperties, PredictionOptions
 from validation.judge import Evidence, verdict
 from validation.stress import summed
-from validation.stress_objects import box, sideways
+from validation.stress_objects import box, scanned, sideways
 from validation.stress_trial import Run, Trial
 
 GRAVITY = np.array([0.0, 0.0, -9.81])
@@ -107,6 +108,16 @@ def test_a_tool_that_passes_through_is_found(tool: ToolShape) -> None:
     through[:, 0] = -0.2 + 4.0 * TIMES
     problems = verdict(replace(with_positions(standing), masses=np.full(9, 0.1), tool=tool, tool_poses=through))
     assert any("inside the tool" in problem for problem in problems)
+
+
+def test_a_tool_within_the_object_touches_no_vertex_and_is_found() -> None:
+    cube = scanned(trimesh.creation.box((0.1, 0.1, 0.1)))
+    standing = np.tile(cube.vertices, (31, 1, 1))
+    poses = np.tile([0.0, 0.0, 0.05, 0.0, 0.0, 0.0, 1.0], (31, 1))
+    within = replace(with_positions(standing), tool_poses=poses, faces=cube.faces)
+    assert verdict(within) == ["the tool's middle is inside the object after 0 s"]
+    poses[:, 0] = -0.071
+    assert verdict(within) == []
 
 
 def test_material_turned_inside_out_is_found() -> None:

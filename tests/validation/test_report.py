@@ -12,10 +12,13 @@ from typer.testing import CliRunner
 
 from validation import dynamics
 from validation.case import Case, Floats, Motion
+from validation.comparison import ComparisonFigures, score
 from validation.integrators import Drift, WorkBalance
 from validation.outcomes import Outcome, run_case
 from validation.pictures import contact_sheet, picture
 from validation.report import Report
+from validation.stress import summed
+from validation.stress_trial import Run
 
 TIMES = np.linspace(0.0, 1.0, 61)
 
@@ -78,7 +81,8 @@ def test_figures_keep_their_promise() -> None:
     report = Report("python -m validation.dynamics", "abc", exact=[run_case(case(lags)), run_case(case(raises))])
     report.drifts = [Drift("a", 100_000, 0.01, 0.3, 0.1), Drift("b", 100_000, 0.01, 0.5, 0.0)]
     report.balances = [WorkBalance("push", 2.0, 1.5, 0.4)]
-    report.stress = {"runs": 3, "flagged": 1, "silent_failures": 0}
+    report.stress = summed([Run("held", "door", ("penetrating",), (), 0.1)], "random weights", 0.1)
+    report.comparison = ComparisonFigures([score("door", "Lagrangian", np.ones((1, 121)))], {})
     figures = json.loads(json.dumps(report.figures()))
     assert {"exact_kinematics", "learned_kinematics", "energy_drift_percent_1e5_steps", "stress", "command", "commit"} <= set(
         figures
@@ -90,6 +94,8 @@ def test_figures_keep_their_promise() -> None:
     assert bad["failure"] == "ValueError: no such thing"
     assert figures["cases"] == {"run": 2, "failed": ["raises"], "exact_above_target": ["lags", "raises"]}
     assert figures["energy_drift_percent_1e5_steps"] == 0.5
+    assert {"runs": 1, "flagged": 1, "silent_failures": 0}.items() <= figures["stress"].items()
+    assert figures["comparison"]["scores"][0]["rmse_percent_of_size"]["1"] == 1.0
     assert figures["work_energy"][0]["missing_percent"] == pytest.approx(5.0)
 
 
