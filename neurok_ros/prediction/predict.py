@@ -16,7 +16,7 @@ from neurok_ros.errors import ErrorCode, NeurokError
 from neurok_ros.parameterization import KinematicParameterization
 from neurok_ros.prediction.prepare import PreparedObject
 from neurok_ros.prediction.quality import held_displacement, quality_flags, quality_measures
-from neurok_ros.prediction.tool_contact import fit_to_tool
+from neurok_ros.prediction.tool_contact import fit_to_tool, refuse_tool_inside
 from neurok_ros.prediction.types import Fixation, Floats, PredictedMotion, PredictionOptions, Push
 from neurok_ros.prediction.validation import check_options
 from neurok_ros.reconstruction.types import ReconstructedMesh
@@ -62,7 +62,8 @@ def predict(
     """
     check_options(options)
     started = time.perf_counter()
-    checked_push(push.tool, push.path)
+    path = checked_push(push.tool, push.path)
+    refuse_tool_inside(prepared.mesh, replace(push, path=path))
     with _single_thread():
         try:
             motion = _predict_on(_device(device), prepared, push, options, on_progress, should_stop)

@@ -12,9 +12,9 @@ from neurok_ros.prediction.prepare import PreparedObject
 from neurok_ros.prediction.types import Floats
 
 PENETRATION_SHARE = 0.03
-"""Of the object's size: a tool deeper than this in the object is a contact that the solver did not hold."""
+"""Of the object's size: what is deeper than this in the tool, in the support or in itself is a contact that did not hold."""
 HELD_SHARE = 0.01
-"""Of the object's size: where what is held moves by more, the push was stronger than the hold, and would break it or the gripper."""
+"""Of the object's size: where what is held moves by more, the push was stronger than the hold."""
 BEYOND_LIMITS = 0.25
 """Standard deviations of the learned state space: farther beyond its edge than this is a shape that it has not learned."""
 TIPPED_DEGREES = 45.0
@@ -24,6 +24,7 @@ COARSE_CONTACT = 0.7
 """Of the tool's half-extent: surface samples farther apart than this may let it slip in between them."""
 OBSERVED_SHARE = 0.3
 """Of the surface: below this the shape is mostly a guess."""
+_DEPTHS = ("max_penetration_m", "max_support_penetration_m", "max_self_penetration_m")
 
 
 def quality_measures(prepared: PreparedObject, frames: Sequence[Frame], displacement: Floats) -> dict[str, float]:
@@ -59,7 +60,7 @@ def quality_flags(measures: dict[str, float], frames: Sequence[Frame], complete:
     return {
         "diverged": not complete,
         "not_converged": not all(frame.converged for frame in frames),
-        "penetrating": measures["max_penetration_m"] > PENETRATION_SHARE * measures["object_size_m"],
+        "penetrating": max(measures[depth] for depth in _DEPTHS) > PENETRATION_SHARE * measures["object_size_m"],
         "hold_gave_way": measures["max_held_displacement_m"] > HELD_SHARE * measures["object_size_m"],
         "coarse_contact": measures["contact_coarseness"] > COARSE_CONTACT,
         "large_strain": measures["max_strain"] > LARGE_STRAIN,

@@ -11,16 +11,35 @@ from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
 from neurok_ros.dynamics import contact_resolution
+from neurok_ros.dynamics.tools import rotation_matrix
+from neurok_ros.errors import ErrorCode, NeurokError
 from neurok_ros.geometry.sampling import SurfaceSamples, sample_surface
+from neurok_ros.geometry.solids import winding_number
 from neurok_ros.kinematics import lattice_particles
 from neurok_ros.prediction.prepare import PreparedObject
 from neurok_ros.prediction.types import Push
+from neurok_ros.reconstruction.types import ReconstructedMesh
 
 WANTED_COARSENESS = 0.5
 """See `contact_resolution`."""
 MOST_LOCAL_SAMPLES = 1200
 REACH = 3.0
 """The surface is sampled finely within so many bounding radii of the tool's path."""
+
+
+def refuse_tool_inside(mesh: ReconstructedMesh, push: Push) -> None:
+    """Raise NeurokError(INVALID_PUSH) if the tool, or a finger of it, starts with its middle inside the object.
+
+    Contact is felt at samples of the surface: a tool that is wholly within it would touch none of them.
+    """
+    position, quaternion = push.path.pose(0.0)
+    across = rotation_matrix(quaternion)[:, 1]
+    for side in (0.0,) if push.tool.opening is None else (-1.0, 1.0):
+        middle = position + side * push.tool.offset * across
+        if winding_number(mesh.vertices, mesh.faces, middle) > 0.5:
+            x, y, z = middle
+            problem = f"the tool starts inside the object, its middle at ({x:.3f}, {y:.3f}, {z:.3f}) m"
+            raise NeurokError(ErrorCode.INVALID_PUSH, "push.waypoints[0]", problem, "Start it outside")
 
 
 def fit_to_tool(prepared: PreparedObject, push: Push) -> tuple[PreparedObject, float]:
