@@ -10,6 +10,7 @@ from torch import Tensor
 
 from neurok_ros.dynamics.self_contact import Parts
 from neurok_ros.dynamics.state_space import StateDamping, StateEnergy
+from neurok_ros.errors import ErrorCode, NeurokError
 from neurok_ros.parameterization import KinematicParameterization, StrainSites
 
 POINT_LIKE_LENGTH = 0.1
@@ -62,6 +63,12 @@ class Body:
     """Viscous friction of the state's motion, beside the material's."""
     parts: Parts | None = None
     """Of the contact particles: parts do not pass through each other. None: they do."""
+
+    def __post_init__(self) -> None:
+        """Raise NeurokError(INVALID_PROPERTIES) where there is no mass that inertia could come from."""
+        if not 0.0 < float(self.masses.sum()) < float("inf"):
+            problem = f"the particles weigh {float(self.masses.sum()):g} kg together"
+            raise NeurokError(ErrorCode.INVALID_PROPERTIES, "properties.density", problem, "Give some of them mass")
 
     @cached_property
     def rest_positions(self) -> Tensor:
