@@ -56,12 +56,12 @@ class World:
 
     def slope(self, z: Tensor) -> Tensor:
         """(r,) the gradient of the potential."""
-        found: Tensor = torch.autograd.functional.jacobian(self.potential, z)
+        found: Tensor = torch.autograd.functional.jacobian(self.potential, z)  # type: ignore[no-untyped-call]
         return found
 
     def curvature(self, z: Tensor) -> Tensor:
         """(r, r) its Hessian."""
-        found: Tensor = torch.autograd.functional.hessian(self.potential, z)
+        found: Tensor = torch.autograd.functional.hessian(self.potential, z)  # type: ignore[no-untyped-call]
         return found
 
     def put_out(self, z: Tensor, position: Floats, quaternion: Floats) -> Tensor:
