@@ -1,12 +1,18 @@
-"""Predictions at and beyond the edge of what is sensible, each judged from outside: none may be wrong without saying so."""
+"""Predictions at and beyond the edge of what is sensible, each judged from outside: none may be wrong without saying so.
+
+`python -m validation.stress --only held` runs a part and tells of every run.
+"""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Annotated, Any
 
+import torch
+import typer
+from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 
@@ -79,3 +85,23 @@ def summed(runs: Sequence[Run], model: str, seconds: float) -> StressFigures:
     return StressFigures(
         len(runs), total["flagged"], total["wrong"], total["silent"], groups, silent, model, round(seconds, 1), list(runs)
     )
+
+
+def main(only: Annotated[str, typer.Option(help="runs whose group or name contains this")] = "") -> None:
+    """Run the trials and tell of each; exit with 1 if one failed silently."""
+    torch.set_num_threads(1)
+    console = Console()
+    with Progress(console=console) as progress:
+        found = stress(progress, only)
+    for run in found.every_run:
+        mark = "SILENT" if run.silent else "right" if not run.wrong else "told"
+        console.print(
+            f"{mark}: {run.group}, {run.name}, {run.seconds:.1f} s; said: {run.said}; judged: {run.wrong}", markup=False
+        )
+    console.print(found.table())
+    if found.silent_failures:
+        raise typer.Exit(1)
+
+
+if __name__ == "__main__":
+    typer.run(main)
