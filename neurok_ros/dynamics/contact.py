@@ -101,6 +101,19 @@ class ToolPose:
 
 
 @dataclass(frozen=True)
+class Passage:
+    """How contact points and the tool move in a step."""
+
+    velocity: Tensor
+    """(c, 3) m/s at its end, of the contact points."""
+    scale: float
+    """1/s, derivative of the velocity by the position."""
+    tool_before: ToolPose | None
+    step: float
+    """Seconds."""
+
+
+@dataclass(frozen=True)
 class Obstacles:
     """The support and the tool, for one body."""
 
@@ -131,31 +144,33 @@ class Obstacles:
         distance, normal = signed_distance(self.tool, (points - pose.position) @ pose.rotation)
         return distance + self.tool_slack, normal @ pose.rotation.T
 
-    def contacts(self, points: Tensor, pose: ToolPose | None) -> tuple[Contacts | None, Tensor | None]:
+    def contacts(self, points: Tensor, pose: ToolPose | None, passage: Passage) -> tuple[Contacts | None, Tensor | None]:
         """Of contact points (c, 3) in metres; None if nothing touches. And their gaps (c,) to the tool, in metres.
 
         Without a pose the tool is out of reach, and so are gaps.
         """
-        found: list[tuple[Tensor, Tensor, Tensor]] = []
+        found: list[tuple[Tensor, Tensor, Tensor, Tensor]] = []
         support_gaps = self.support_gaps(points)
         support_count = 0
         if self.support is not None and support_gaps is not None:
             index = (support_gaps < 0.0).nonzero().squeeze(1)
             support_count = len(index)
             if support_count:
-                found.append((index, support_gaps[index], self.support[:3].expand(support_count, 3)))
+                found.append((index, support_gaps[index], self.support[:3].expand(support_count, 3), passage.velocity[index]))
         tool_gaps = self.tool_gaps(points, pose) if pose is not None else None
         if tool_gaps is not None:
             index = (tool_gaps[0] < 0.0).nonzero().squeeze(1)
-            if len(index):
-                found.append((index, tool_gaps[0][index], tool_gaps[1][index]))
+            if len(index) and pose is not None and passage.tool_before is not None:
+                tool_velocity = pose.velocity_at(points[index], passage.tool_before, passage.step)
+                found.append((index, tool_gaps[0][index], tool_gaps[1][index], passage.velocity[index] - tool_velocity))
         gaps_to_tool = tool_gaps[0] if tool_gaps is not None else None
         if not found:
             return None, gaps_to_tool
         if len(found) == 1:
-            index, gap, normal = found[0]
+            index, gap, normal, velocity = found[0]
         else:
-            index, gap, normal = (torch.cat(parts) for parts in zip(*found, strict=True))
-        energy, force, stiffness = contact_law(-gap, self.stiffness[index], self.yield_depth)
+            index, gap, normal, velocity = (torch.cat(parts) for parts in zip(*found, strict=True))
+        rate = -(velocity * normal).sum(1)
+        energy, force, stiffness = contact_law(-gap, self.stiffness[index], self.yield_depth, rate, passage.scale)
         touching = Contacts(self.particle[index], normal, -gap, force, stiffness, float(energy.sum()), support_count)
         return touching, gaps_to_tool

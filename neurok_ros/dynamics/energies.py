@@ -171,14 +171,38 @@ class Contacts:
         return PointForces(self.particle, -self.force.unsqueeze(1) * self.normal, hessian)
 
 
-def contact_law(depth: Tensor, stiffness: Tensor, yield_depth: float) -> tuple[Tensor, Tensor, Tensor]:
-    """Energy (k,) J, force (k,) N and stiffness (k,) N/m of a spring that hardens beyond `yield_depth` metres.
+REBOUND_SPEED = 1e-3
+"""m/s: what comes out of a contact faster than this is not pushed any more."""
 
-    force = k d (1 + (d / e)^2): at loads far above k e the depth grows only with their cube root.
+
+def contact_law(
+    depth: Tensor, stiffness: Tensor, yield_depth: float, rate: Tensor, scale: float
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Incremental potential (k,) J, force (k,) N and stiffness (k,) N/m of a damped spring that hardens.
+
+    force = k d (1 + (d / e)^2) max(0, 1 + d' / u): at loads far above k e the depth grows only with their cube root, it never
+    pulls, and what it lets go leaves at no more than about u, `REBOUND_SPEED` (Hunt and Crossley 1975).
+
+    Args:
+        depth: (k,) metres, d.
+        stiffness: (k,) N/m, k.
+        yield_depth: metres, e.
+        rate: (k,) m/s, d'.
+        scale: 1/s, derivative of the rate by the depth, given by the integrator.
     """
     ratio = (depth / yield_depth) ** 2
-    spring = stiffness * depth
-    return 0.5 * spring * depth * (1.0 + 0.5 * ratio), spring * (1.0 + ratio), stiffness * (1.0 + 3.0 * ratio)
+    spring, hardened = stiffness * depth * (1.0 + ratio), stiffness * (1.0 + 3.0 * ratio)
+    damped = (1.0 + rate / REBOUND_SPEED).clamp(min=0.0)
+    slope = scale / REBOUND_SPEED
+    start = 1.0 + rate / REBOUND_SPEED - slope * depth
+    begin = (-start / slope).clamp(min=0.0).minimum(depth)
+
+    def potential(d: Tensor) -> Tensor:
+        squared = (d / yield_depth) ** 2
+        value: Tensor = stiffness * d**2 * (start * (0.5 + 0.25 * squared) + slope * d * (1.0 / 3.0 + 0.2 * squared))
+        return value
+
+    return potential(depth) - potential(begin), spring * damped, hardened * damped + slope * spring * (damped > 0.0)
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import torch
@@ -32,13 +32,13 @@ class Frame:
     tool_pose: Floats | None
     """(7,) where the tool really is: metres, then quaternion x y z w."""
     tool_force: Floats
-    """(3,) N, on the tool by the body."""
+    """(3,) N, on the tool by the body: the mean over the time since the last frame, so that no impact is missed; 0 at first."""
     tool_torque: Floats
-    """(3,) N m, on the tool by the body, about the tool's origin."""
+    """(3,) N m, on the tool by the body, about the tool's origin; a mean too."""
     tool_work: float
     """J, done by the tool on the body since the start."""
     support_force: Floats
-    """(3,) N, on the body by the support."""
+    """(3,) N, on the body by the support; a mean too."""
     contact_points: Tensor
     """(k, 3) metres, particles that touch the tool."""
     penetration: float
@@ -90,10 +90,32 @@ class Surroundings:
 class Tally:
     """What has happened since the last frame."""
 
+    seconds: float = 0.0
+    tool_impulse: Floats = field(default_factory=lambda: np.zeros(3))
+    """(3,) N s, on the tool."""
+    tool_twist: Floats = field(default_factory=lambda: np.zeros(3))
+    """(3,) N m s, on the tool about its origin."""
+    support_impulse: Floats = field(default_factory=lambda: np.zeros(3))
+    """(3,) N s, on the body."""
     iterations: int = 0
     residual: float = 0.0
     converged: bool = True
     force_limited: bool = False
+
+    def add(self, problem: StepProblem, solution: Solution, limited: bool) -> None:
+        """A step, and whether the tool was held back in it."""
+        step, x = problem.discretisation.step, solution.evaluation.x
+        on_support, on_tool = contact_forces(problem, solution)
+        self.seconds += step
+        self.support_impulse -= step * _sum(on_support.force)
+        if problem.tool_after is not None and len(on_tool.particle):
+            arms = x[on_tool.particle] - problem.tool_after.position
+            self.tool_impulse += step * _sum(on_tool.force)
+            self.tool_twist += step * _sum(torch.linalg.cross(arms, on_tool.force))
+        self.iterations += solution.iterations
+        self.residual = max(self.residual, solution.residual)
+        self.converged &= solution.converged
+        self.force_limited |= limited
 
 
 def frame_of(
@@ -102,7 +124,7 @@ def frame_of(
     state: History,
     around: Surroundings,
     tool_pose: tuple[Floats, Floats] | None,
-    last: tuple[StepProblem, Solution] | None,
+    last: Solution | None,
     tally: Tally,
     work: float,
     diverged: bool,
@@ -115,38 +137,32 @@ def frame_of(
         state: positions and velocities.
         around: what the body is in.
         tool_pose: position (3,) in metres and quaternion (4,) x y z w.
-        last: the step that led here; None before the first, where no force is known.
+        last: the step that led here; None before the first, where no contact is known.
         tally: what has happened since the last frame.
         work: J, done by the tool since the start.
         diverged: whether the rollout ends here.
     """
-    tool_total, tool_torque, support_total = np.zeros((3, 3))
     touching = state.x.new_zeros(0, 3)
     penetration = support_penetration = self_penetration = 0.0
     if last is not None:
-        problem, solution = last
-        on_support, on_tool = contact_forces(problem, solution)
-        support_total = -_sum(on_support.force)
-        if tool_pose is not None:
-            arms = state.x[on_tool.particle] - state.x.new_tensor(tool_pose[0])
-            tool_total, tool_torque = _sum(on_tool.force), _sum(torch.linalg.cross(arms, on_tool.force))
-        self_penetration = solution.evaluation.self_depth
-        contacts = solution.evaluation.contacts
+        self_penetration = last.evaluation.self_depth
+        contacts = last.evaluation.contacts
         if contacts is not None:
             count = contacts.support_count
             touching = state.x[contacts.particle[count:]]
             support_penetration = float(contacts.depth[:count].max()) if count else 0.0
             penetration = float(contacts.depth[count:].max()) if len(touching) else 0.0
+    elapsed = max(tally.seconds, 1e-300)
     return Frame(
         time=time,
         q=state.q,
         positions=state.x,
         velocities=state.v,
         tool_pose=np.concatenate(tool_pose) if tool_pose is not None else None,
-        tool_force=tool_total,
-        tool_torque=tool_torque,
+        tool_force=tally.tool_impulse / elapsed,
+        tool_torque=tally.tool_twist / elapsed,
         tool_work=work,
-        support_force=support_total,
+        support_force=tally.support_impulse / elapsed,
         contact_points=touching,
         penetration=penetration,
         support_penetration=support_penetration,

@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from neurok_ros.dynamics.body import Body
-from neurok_ros.dynamics.contact import STANDARD_GRAVITY, SWEEP_FRACTION, Obstacles, ToolPose
+from neurok_ros.dynamics.contact import STANDARD_GRAVITY, SWEEP_FRACTION, Obstacles, Passage, ToolPose
 from neurok_ros.dynamics.energies import (
     Contacts,
     Friction,
@@ -36,6 +36,10 @@ from neurok_ros.dynamics.state_space import StateForces, dissipation
 
 STALE_CONTRACTION = 0.1
 """An old strain Hessian is replaced when an iteration brings the Newton decrement down by less than this factor."""
+
+
+TOLERANCE_STEP = 1.0 / 60.0
+"""Seconds: in shorter steps the tolerance is less in proportion, so that velocities are as accurate."""
 
 
 @dataclass(frozen=True)
@@ -236,7 +240,7 @@ class StepProblem:
             held = x[self.anchors] - self.anchor_targets
             value += 0.5 * self.anchor_stiffness * float((held * held).sum())
             gradient.index_add_(0, self.anchors, held, alpha=self.anchor_stiffness)
-        contacts, tool_gaps = self.obstacles.contacts(x[self.obstacles.particle], self.tool_after)
+        contacts, tool_gaps = self._contacts(x)
         if contacts is not None:
             value += contacts.energy
             gradient.index_add_(0, contacts.particle, -contacts.force.unsqueeze(1) * contacts.normal)
@@ -259,7 +263,8 @@ class StepProblem:
             else:
                 points.append(pull)
                 gradient.index_add_(0, pull.particle, pull.gradient)
-        touching = self.candidates.contacts(x) if self.candidates is not None else None
+        scale = self.discretisation.scale
+        touching = self.candidates.contacts(x, self.velocities(x), scale) if self.candidates is not None else None
         if touching is not None:
             value += touching.energy
             pairs.append(touching.forces)
@@ -292,6 +297,13 @@ class StepProblem:
             self_depth,
             state,
         )
+
+    def _contacts(self, x: Tensor) -> tuple[Contacts | None, Tensor | None]:
+        particle, scale = self.obstacles.particle, self.discretisation.scale
+        points = x[particle]
+        velocity = scale * points + self._offsets[1][particle]
+        passage = Passage(velocity, scale, self.tool_before, self.discretisation.step)
+        return self.obstacles.contacts(points, self.tool_after, passage)
 
     def _state_forces(self, q: Tensor) -> list[StateForces]:
         forces = [energy.at(q[len(q) - energy.size :]) for energy in self.body.state_energies]
@@ -350,7 +362,8 @@ class StepProblem:
     def decrement_tolerance(self) -> float:
         """J: a Newton decrement (gradient times step) below this is convergence, see SolverSettings."""
         settings, mass = self.settings, self.body.mass
-        accurate = mass * self._inertia * (settings.tolerance * self.body.length) ** 2
+        part = settings.tolerance * min(1.0, self.discretisation.step / TOLERANCE_STEP)
+        accurate = mass * self._inertia * (part * self.body.length) ** 2
         if len(self.obstacles.stiffness):
             stiffest = float(self.obstacles.stiffness.max())
             accurate = min(accurate, (settings.force_tolerance * mass * STANDARD_GRAVITY) ** 2 / stiffest)

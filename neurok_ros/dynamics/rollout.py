@@ -24,6 +24,7 @@ from neurok_ros.dynamics.integrator import History, ReducedOperators, Solution, 
 from neurok_ros.dynamics.loads import AppliedForce, Hold, Loads, PointSprings, Springs
 from neurok_ros.dynamics.schemes import Discretisation, Scheme
 from neurok_ros.dynamics.self_contact import CandidatePairs, SelfContact
+from neurok_ros.dynamics.step_control import StepControl
 from neurok_ros.dynamics.tools import ToolPath, ToolShape, checked_push
 from neurok_ros.errors import ErrorCode, NeurokError
 
@@ -33,7 +34,10 @@ START_DEPTH_LIMIT = 0.01
 """Metres: a push that starts deeper inside the object than this is refused."""
 SHOCK_SPEED = 0.02
 """m/s: a particle that goes into an obstacle faster than this makes a shock. From there on steps are backward Euler, as BDF2
-would extrapolate the approach into a rebound, until accelerations change a velocity by no more than this between steps."""
+would extrapolate the approach into a rebound, until nothing touches or accelerations change a velocity by no more than this
+between steps, ..."""
+QUIET_STEPS = 2
+"""... so many times in a row."""
 FORCE_TOLERANCE = 0.02
 """Relative: by how much a tool may exceed its force limit."""
 FORCE_MARGIN = 0.1
@@ -87,7 +91,8 @@ def simulate(
         body: what moves.
         conditions: what happens to it.
         frame_times: seconds from the start, not negative, increasing; one frame is made for each.
-        max_step: seconds; steps are shorter where a tool sweeps past and where a solve fails.
+        max_step: seconds; steps are shorter where accuracy wants it (see `step_control`), where a tool sweeps past and where a
+            solve fails.
         settings: of the solver.
         should_stop: asked before each step; true ends the rollout without another frame.
 
@@ -148,8 +153,9 @@ class _Rollout:
         self._candidates: CandidatePairs | None = None
         self._scheme = Scheme.START
         self._in_shock = False
-        self._acceleration = torch.zeros_like(self._x0)
-        self._last: tuple[StepProblem, Solution] | None = None
+        self._quiet_steps = 0
+        self._control = StepControl(body, self._x0, max_step)
+        self._last: Solution | None = None
         self._tool_work = 0.0
         self._tally = Tally()
         self._hold()
@@ -171,8 +177,9 @@ class _Rollout:
                 if len(self._loads.held(self._time)) < len(self._holds):
                     self._hold()
                     self._scheme = Scheme.START
+                    self._control.restart()
                 remaining = self._next_stop(frame_time) - self._time
-                step = remaining / np.ceil(remaining / self._step_limit() - 1e-9)
+                step = remaining / np.ceil(remaining / min(self._step_limit(), self._control.wanted) - 1e-9)
                 if not self._advance(float(step), HALVINGS):
                     diverged = True
                     break
@@ -273,12 +280,17 @@ class _Rollout:
         """Move on by a step; false if no finite state was found."""
         self._keep_on_support()
         self._candidates = self._candidate_pairs(step)
-        scheme = self._choose_scheme(step)
-        problem, solution, clock = self._held_to_force_limit(step, scheme)
+        closing_speed = self._closing_speed(step)
+        if self._control.too_long(step, closing_speed):
+            return self._advance(0.5 * step, halvings) and self._advance(0.5 * step, halvings)
+        self._in_shock |= closing_speed > 0.0
+        problem, solution, clock = self._held_to_force_limit(step, Scheme.BDF1 if self._in_shock else self._scheme)
         if not solution.converged and halvings > 0:
             return self._advance(0.5 * step, halvings - 1) and self._advance(0.5 * step, halvings - 1)
         if not solution.finite:
             return False
+        if not self._in_shock and self._control.rejects(step, self._history.v, problem.velocities(solution.evaluation.x)):
+            return self._advance(0.5 * step, halvings) and self._advance(0.5 * step, halvings)
         self._accept(problem, solution, clock)
         return True
 
@@ -300,11 +312,8 @@ class _Rollout:
         return self._self_contact.candidates(self._history.x, self._history.v, step)
 
     @torch.no_grad()
-    def _choose_scheme(self, step: float) -> Scheme:
-        self._in_shock |= self._shock_ahead(step)
-        return Scheme.BDF1 if self._in_shock else self._scheme
-
-    def _shock_ahead(self, step: float) -> bool:
+    def _closing_speed(self, step: float) -> float:
+        """m/s: the fastest at which a particle comes into an obstacle in a step, if that makes a shock; 0: none does."""
         past, obstacles = self._history, self._obstacles
         now = past.x[obstacles.particle]
         ahead = now + step * past.v[obstacles.particle]
@@ -320,8 +329,9 @@ class _Rollout:
                 pairs.append((tool_gaps[0], tool_ahead[0]))
         if self._candidates is not None:
             pairs.append((self._candidates.gaps(past.x), self._candidates.gaps(past.x + step * past.v)))
-        fast = SHOCK_SPEED * step
-        return any(bool(((then < 0.0) & (gap - then > fast)).any()) for gap, then in pairs)
+        closings = (torch.where(then < 0.0, gap - then, 0.0).max() for gap, then in pairs if len(gap))
+        fastest = max((float(closing) / step for closing in closings), default=0.0)
+        return fastest if fastest > SHOCK_SPEED else 0.0
 
     def _held_to_force_limit(self, step: float, scheme: Scheme) -> tuple[StepProblem, Solution, float]:
         """Solve a step, with the tool advanced as far as its force limit lets it."""
@@ -338,7 +348,6 @@ class _Rollout:
             if trial.excess > FORCE_TOLERANCE:
                 trial = self._at_force_limit(step, scheme, under, trial)
         self._clock_rate = trial.rate
-        self._tally.force_limited |= trial.rate < 1.0
         return trial.problem, trial.solution, self._clock_after(trial.rate, step)
 
     def _at_force_limit(self, step: float, scheme: Scheme, under: _Trial | None, over: _Trial) -> _Trial:
@@ -416,18 +425,16 @@ class _Rollout:
             q_rate=problem.coordinate_rates(end.q),
         )
         self._time += problem.discretisation.step
+        limited = self._path is not None and clock - self._clock < (1.0 - 1e-9) * problem.discretisation.step
         self._clock = clock
         self._scheme = Scheme.BDF2
-        acceleration = (self._history.v - past.v) / problem.discretisation.step
-        jolt = float((acceleration - self._acceleration).norm(dim=1).max()) * problem.discretisation.step
+        jolt = self._control.accept(problem.discretisation.step, past.v, self._history.v, end.x, self._in_shock)
         touching = end.contacts is not None or end.self_depth > 0.0
-        self._in_shock &= touching and jolt > SHOCK_SPEED
-        self._acceleration = acceleration
-        self._last = problem, solution
+        self._quiet_steps = self._quiet_steps + 1 if jolt < SHOCK_SPEED else 0
+        self._in_shock &= touching and self._quiet_steps < QUIET_STEPS
+        self._last = solution
         self._tool_work += tool_work(problem, solution)
-        self._tally.iterations += solution.iterations
-        self._tally.residual = max(self._tally.residual, solution.residual)
-        self._tally.converged &= solution.converged
+        self._tally.add(problem, solution, limited)
 
     @torch.no_grad()
     def _frame(self, diverged: bool) -> Frame:

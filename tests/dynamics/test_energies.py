@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from neurok_ros.dynamics.energies import (
+    REBOUND_SPEED,
     Contacts,
     Friction,
     KelvinVoigt,
@@ -105,13 +106,23 @@ def test_clamped_blocks_are_positive_semidefinite_and_unchanged_where_they_were(
     assert torch.allclose(blocks[definite], clamped[definite], rtol=1e-9, atol=1e-6)
 
 
-def test_contact_law_is_consistent_and_hardens() -> None:
+@pytest.mark.parametrize("speed", [0.0, 0.3, -0.3])
+def test_contact_law_is_consistent_hardens_and_never_pulls(speed: float) -> None:
+    """Where the depth at the end of a step of 1 ms grows, so does its rate, by 1000/s."""
+    scale, before = 1e3, 1e-3 - speed / 1e3
     depth = torch.linspace(1e-6, 3e-3, 50, dtype=torch.float64).requires_grad_()
-    energy, force, stiffness = contact_law(depth, torch.full((50,), 1e4, dtype=torch.float64), 5e-4)
-    (slope,) = torch.autograd.grad(energy.sum(), depth, create_graph=True)
+    rate = scale * (depth - before)
+    energy, force, stiffness = contact_law(depth, torch.full((50,), 1e4, dtype=torch.float64), 5e-4, rate, scale)
+    (slope,) = torch.autograd.grad(energy.sum(), depth, retain_graph=True)
+    (along,) = torch.autograd.grad(force.sum(), depth)
+    whole, *_ = contact_law(depth.detach(), torch.full((50,), 1e4).double(), 5e-4, scale * (depth.detach() - before), scale)
+    steps = 0.5 * (force[1:] + force[:-1]).detach() * depth.detach().diff()
     assert torch.allclose(force, slope)
-    assert torch.allclose(stiffness, torch.autograd.grad(slope.sum(), depth)[0])
-    assert float(force[-1]) > 10.0 * 1e4 * 3e-3
+    assert torch.allclose(stiffness, along)
+    assert torch.allclose(whole.diff(), steps, rtol=0.2, atol=0.02 * float(steps.max()))
+    assert float(force.detach().min()) >= 0.0
+    assert float(force[-1].detach()) > 10.0 * 1e4 * 3e-3
+    assert float(force[depth < before - REBOUND_SPEED / scale].sum()) == 0.0
 
 
 def friction(force: float, velocity: Tensor) -> Friction:

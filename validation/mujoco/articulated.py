@@ -8,7 +8,7 @@ import numpy as np
 
 from neurok_ros.dynamics import ToolKind, ToolShape
 from validation.case import Case
-from validation.mujoco.comparison import DEFAULT_STEP, Push, Setting, compared, through
+from validation.mujoco.comparison import Push, Setting, compared, through
 from validation.mujoco.mechanism import Link, Mechanism
 from validation.mujoco.primitive import Primitive, box
 from validation.mujoco.reference import IMPACT, PUSHING
@@ -16,8 +16,6 @@ from validation.mujoco.reference import IMPACT, PUSHING
 WOOD, METAL, PLASTIC = 500.0, 2700.0, 1200.0
 """kg/m^3."""
 FINGER = ToolShape(ToolKind.SPHERE, (0.02,))
-FINE_STEP = 1.0 / 240.0
-"""Seconds: for swings with periods under a second, of which steps of 1/60 s put the phase off."""
 LID_HINGE = 0.009
 """Metres above the laptop's base."""
 PAD = ToolShape(ToolKind.BOX, (0.04, 0.06, 0.06))
@@ -67,7 +65,7 @@ def laptop(angle: float) -> Mechanism:
 
 def lid_swings() -> Setting:
     """The base at a table's edge: the lid, folded back below the horizontal, is let go and swings by 80 degrees to each side."""
-    return Setting(laptop(np.radians(190.0)), max_step=FINE_STEP)
+    return Setting(laptop(np.radians(190.0)))
 
 
 def lid_pushed(duration: float) -> Setting:
@@ -89,10 +87,10 @@ def faucet() -> Mechanism:
     )
 
 
-def faucet_setting(speed: float, max_step: float) -> Setting:
+def faucet_setting(speed: float) -> Setting:
     """A fingertip pushes the lever near its end along a straight line, sliding along it, and stops."""
     path = through((0.0, 0.14, -0.04, 0.222), (0.14 / speed, 0.14, 0.1, 0.222))
-    return Setting(faucet(), Push(FINGER, path, 0.002, 0.06), max_step=max_step)
+    return Setting(faucet(), Push(FINGER, path, 0.002, 0.06))
 
 
 def chain(angle: float) -> Mechanism:
@@ -115,10 +113,10 @@ def chain(angle: float) -> Mechanism:
 def chain_setting(speed: float) -> Setting:
     """A fingertip pushes the hanging chain's lowest link 0.1 m to the side, then goes back; 0: it swings from 60 degrees."""
     if speed == 0.0:
-        return Setting(chain(np.radians(60.0)), max_step=FINE_STEP)
+        return Setting(chain(np.radians(60.0)))
     met = 0.12 / speed
     path = through((0.0, -0.055, 0.0, -0.525), (met, 0.065, 0.0, -0.525), (met + 0.1, -0.055, 0.0, -0.525))
-    return Setting(chain(0.0), Push(FINGER, path, 0.0025, 0.04), max_step=FINE_STEP)
+    return Setting(chain(0.0), Push(FINGER, path, 0.0025, 0.04))
 
 
 CASES: list[Case] = [
@@ -134,9 +132,9 @@ CASES: list[Case] = [
         (
             "faucet lever pushed slowly",
             "The lever, pushed at 0.1 m/s, the finger sliding along it.",
-            faucet_setting(0.1, DEFAULT_STEP),
+            faucet_setting(0.1),
         ),
-        ("faucet lever pushed fast", "The same at 0.5 m/s; the lever turns on.", faucet_setting(0.5, FINE_STEP)),
+        ("faucet lever pushed fast", "The same at 0.5 m/s; the lever turns on.", faucet_setting(0.5)),
         ("chain swings", "Four hinged links swing from 60 degrees for 2 s, untouched.", chain_setting(0.0)),
         ("chain pushed slowly", "Four hinged links, hanging, pushed to the side at 0.2 m/s and let go.", chain_setting(0.2)),
         ("chain pushed fast", "The same at 1 m/s.", chain_setting(1.0)),
