@@ -18,7 +18,7 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
-from validation import closed_forms, mujoco
+from validation import closed_forms, learned, mujoco
 from validation.case import Case
 from validation.comparison import comparison, picture_of_methods
 from validation.integrators import DRIFT_STEPS, drift, energy_lost, orders, systems, work_balances
@@ -28,7 +28,8 @@ from validation.report import Report
 from validation.stress import stress
 
 EXACT: list[Case] = [*closed_forms.CASES, *mujoco.CASES]
-LEARNED: list[Case] = []
+MODAL = mujoco.MODAL_CASES
+LEARNED = learned.CASES
 COMPARED_STEPS = {"1/60 s": 1.0 / 60.0, "1/120 s": 1.0 / 120.0}
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -47,8 +48,9 @@ def main(
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=console) as progress:
         report.exact = _run([case for case in EXACT if only in case.name], "cases", out, progress)
+        report.modal = _run([case for case in MODAL if only in case.name], "cases, elastic modes", out, progress)
         report.learned = _run([case for case in LEARNED if only in case.name], "cases, learned", out, progress)
-        outcomes = [*report.exact, *report.learned]
+        outcomes = report.outcomes
         if not outcomes:
             raise typer.BadParameter(f"no case has {only!r} in its name", param_hint="--only")
         for path in (out / "cases.png", *([sheet] if sheet else [])):

@@ -22,7 +22,7 @@ from neurok_ros.prediction.predict import JOINT_DAMPING, predict
 from neurok_ros.prediction.prepare import PreparedObject, prepare
 from neurok_ros.prediction.types import Fixation, PhysicalProperties, PredictionOptions, Push
 from neurok_ros.reconstruction.types import ReconstructedMesh
-from training.data.articulated.categories import CATEGORIES
+from training.data.articulated.categories import CATEGORIES, HELD_OUT
 from training.data.articulated.mechanism import Assembly, Link, Mechanism
 from training.data.articulated.source import ArticulatedObject
 from training.evaluation.inverse_kinematics import ITERATIONS, decode, solve
@@ -107,7 +107,7 @@ def judged(mesh: ReconstructedMesh, box: Floats, push: Push, gravity: float, tru
         truth: (t, v, 3) metres.
         force: (t, 3) N, the true one on the tool.
     """
-    low, high = (tuple(float(x) for x in corner) for corner in box)
+    low, high = _triple(box[0]), _triple(box[1])
     options = PredictionOptions(SECONDS, FRAME_RATE, Fixation.BOX, (low, high), "neurok", gravity)
     prepared = prepare(mesh, WOOD, options)
     motion = predict(prepared, push, options, device="cpu")
@@ -168,6 +168,11 @@ def held_box(subject: Trained) -> Floats:
     return max(slabs, key=lambda slab: slab[0])[1]
 
 
+def _triple(values: Floats) -> tuple[float, float, float]:
+    x, y, z = (float(value) for value in values)
+    return x, y, z
+
+
 PUSHES = [
     Pushed("room_door", 0, 0, 0.3, 0.2, weightless=True),
     Pushed("room_door", 1, 0, 0.3, 0.2, weightless=True),
@@ -182,6 +187,18 @@ PUSHES = [
     Pushed("stapler", 1, 1, 0.4, -0.2, weightless=True),
     Pushed("desk_lamp", 1, 0, 0.5, 0.2, weightless=True),
 ]
-_NAMED = [(f"{pushed.category.replace('_', ' ')} {pushed.number}", pushed) for pushed in PUSHES]
-CASES: list[Case] = [Case(name, "MuJoCo", "", partial(compared, pushed)) for name, pushed in _NAMED]
+HELD_OUT_KIND = "Of a kind that training never saw"
+HELD_OUT_SEED = "With a seed that training never drew"
+
+
+def _case(pushed: Pushed) -> Case:
+    kind = HELD_OUT_KIND if pushed.category in HELD_OUT else HELD_OUT_SEED
+    load = "no gravity" if pushed.weightless else "with gravity"
+    description = (
+        f"{kind}; met at {pushed.start:.0%} of a joint's range and pushed by {pushed.travel:+.0%} of it in 0.5 s, {load}."
+    )
+    return Case(f"learned {pushed.category.replace('_', ' ')} {pushed.number}", "MuJoCo", description, partial(compared, pushed))
+
+
+CASES: list[Case] = [_case(pushed) for pushed in PUSHES]
 """See the module."""

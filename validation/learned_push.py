@@ -8,8 +8,8 @@ from scipy.spatial import cKDTree
 
 from neurok_ros.dynamics import ToolKind, ToolPath, ToolShape
 from neurok_ros.prediction.types import Push
-from training.evaluation.objects import MaterialPoints
-from validation.mujoco.trained import Floats, Trained
+from training.evaluation.objects import Floats, MaterialPoints
+from validation.mujoco.trained import Trained
 
 RADIUS = 0.03
 """Of the object's size, of the finger; 8 to 25 mm."""

@@ -25,6 +25,7 @@ class Report:
     command: str
     commit: str
     exact: list[Outcome] = field(default_factory=list)
+    modal: list[Outcome] = field(default_factory=list)
     learned: list[Outcome] = field(default_factory=list)
     orders: dict[str, dict[str, list[float]]] = field(default_factory=dict)
     """By system and integrator."""
@@ -35,16 +36,22 @@ class Report:
     stress: StressFigures | None = None
     comparison: ComparisonFigures | None = None
 
+    @property
+    def outcomes(self) -> list[Outcome]:
+        """All cases."""
+        return [*self.exact, *self.modal, *self.learned]
+
     def figures(self) -> dict[str, Any]:
         """For `docs/results/dynamics.json`."""
         return {
             "command": self.command,
             "commit": self.commit,
             "exact_kinematics": [_entry(outcome) for outcome in self.exact],
+            "modal_kinematics": [_entry(outcome) for outcome in self.modal],
             "learned_kinematics": [_entry(outcome) for outcome in self.learned],
             "cases": {
-                "run": len(self.exact) + len(self.learned),
-                "failed": [outcome.case.name for outcome in (*self.exact, *self.learned) if outcome.failure],
+                "run": len(self.outcomes),
+                "failed": [outcome.case.name for outcome in self.outcomes if outcome.failure],
                 "exact_above_target": [o.case.name for o in self.exact if o.worst_percent_of_peak > TARGET_PERCENT_OF_PEAK],
             },
             "energy_drift_percent_1e5_steps": max((drift.largest_percent for drift in self.drifts), default=None),
@@ -59,6 +66,8 @@ class Report:
     def tables(self) -> Iterable[Table]:
         """For a terminal."""
         yield _cases("exact kinematics", self.exact)
+        if self.modal:
+            yield _cases("elastic modes", self.modal)
         if self.learned:
             yield _cases("learned kinematics", self.learned)
         if self.orders:

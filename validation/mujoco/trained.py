@@ -63,7 +63,7 @@ class Trained:
         ahead = self.values.copy()
         ahead[coordinate] += 1e-3
         moved = self.mechanism.poses(ahead) - self.mechanism.poses(self.values)
-        return np.abs(moved).max(axis=(1, 2)) > 1e-9
+        return np.asarray(np.abs(moved).max(axis=(1, 2)) > 1e-9)
 
 
 def motion_of(subject: Trained, push: Push, seconds: float) -> tuple[Recording, Floats]:
@@ -82,7 +82,9 @@ def motion_of(subject: Trained, push: Push, seconds: float) -> tuple[Recording, 
 def _xml(subject: Trained, push: Push, damping: Floats) -> str:
     mechanism = subject.mechanism
     skins = _skins(subject, push)
-    assets = "".join(f'<mesh name="s{i}" inertia="convex" vertex="{numbers(prism.ravel())}"/>' for i, (_, prism) in enumerate(skins))
+    assets = "".join(
+        f'<mesh name="s{i}" inertia="convex" vertex="{numbers(prism.ravel())}"/>' for i, (_, prism) in enumerate(skins)
+    )
     coupled = "".join(_couplings(mechanism))
     geoms: dict[int, str] = {}
     for i, (number, _) in enumerate(skins):
@@ -90,7 +92,9 @@ def _xml(subject: Trained, push: Push, damping: Floats) -> str:
     bodies = "".join(_body(subject, number, geoms, damping) for number in _children(mechanism, None))
     xml = world(bodies, tool_body(push.tool, IMPACT), 0.3, "implicitfast", STEPS_PER_FRAME)
     xml = xml.replace('gravity="0 0 -9.81"', f'gravity="0 0 {-subject.gravity}"')
-    return xml.replace("<worldbody>", f'<compiler angle="radian"/><asset>{assets}</asset><equality>{coupled}</equality><worldbody>', 1)
+    return xml.replace(
+        "<worldbody>", f'<compiler angle="radian"/><asset>{assets}</asset><equality>{coupled}</equality><worldbody>', 1
+    )
 
 
 def _body(subject: Trained, number: int, geoms: dict[int, str], damping: Floats) -> str:
@@ -171,5 +175,3 @@ def _skins(subject: Trained, push: Push) -> list[tuple[int, Floats]]:
             below = corners - SKIN * min(push.tool.half_extents) * normal / twice_area
             skins.append((int(subject.link[subject.faces[face, 0]]), np.concatenate([corners, below])))
     return skins
-
-
