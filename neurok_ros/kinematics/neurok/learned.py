@@ -33,6 +33,9 @@ K_DRIVE = 4
 """Surface samples that a point follows."""
 KNOWN = 0.997
 """Of the states of the prior: three standard deviations, were there one coordinate. Those beyond were hardly ever seen."""
+CODES_REACH = 10.0
+"""Standard deviations: so far from rest the encoder puts the largest motions of held-out objects, though the prior hardly does:
+4 to 6 for doors, lids and drawers that moved by a tenth of their size, 9 for a lamp's arm that moved by a third."""
 SAMPLES = 512
 """Surface samples that drive the object's points; the first `encoder_points` of them are encoded."""
 
@@ -159,11 +162,12 @@ class NeurokKinematics:
 
     @property
     def limit(self) -> StateLimit:
-        """The ball around the prior's mean that holds `KNOWN` of the reduced prior, wider where rest is outside of it."""
+        """The ball around the prior's mean that holds `KNOWN` of the reduced prior and the codes of large motions
+        (`CODES_REACH`); wider where rest is outside of it."""
         basis = self.subspace.basis.double().cpu()
         center = basis.T @ (self.encoded.shape.mean[0] - self.encoded.rest).flatten().double().cpu()
         radius = float(np.sqrt(chi2.ppf(KNOWN, len(center))))
-        return StateLimit(center, max(radius, float(center.norm())))
+        return StateLimit(center, max(radius, CODES_REACH, float(center.norm())))
 
     def at(self, points: Tensor) -> LearnedMotion:
         """The state space followed at these points (n, 3), metres, float64, on or in the object.
