@@ -102,13 +102,12 @@ class ToolPose:
 
 @dataclass(frozen=True)
 class Passage:
-    """How contact points and the tool move in a step."""
+    """What contact points come from in a step: its mean rate of depth damps, and depends on where the points get to only."""
 
-    velocity: Tensor
-    """(c, 3) m/s at its end, of the contact points."""
-    scale: float
-    """1/s, derivative of the velocity by the position."""
-    tool_before: ToolPose | None
+    support_gaps: Tensor | None
+    """(c,) metres at its start."""
+    tool_gaps: Tensor | None
+    """(c,) metres at its start."""
     step: float
     """Seconds."""
 
@@ -149,28 +148,27 @@ class Obstacles:
 
         Without a pose the tool is out of reach, and so are gaps.
         """
-        found: list[tuple[Tensor, Tensor, Tensor, Tensor]] = []
+        found: list[tuple[Tensor, Tensor, Tensor, Tensor]] = []  # particle, gap, normal, gap before
         support_gaps = self.support_gaps(points)
         support_count = 0
-        if self.support is not None and support_gaps is not None:
+        if self.support is not None and support_gaps is not None and passage.support_gaps is not None:
             index = (support_gaps < 0.0).nonzero().squeeze(1)
             support_count = len(index)
             if support_count:
-                found.append((index, support_gaps[index], self.support[:3].expand(support_count, 3), passage.velocity[index]))
+                found.append((index, support_gaps[index], self.support[:3].expand(support_count, 3), passage.support_gaps[index]))
         tool_gaps = self.tool_gaps(points, pose) if pose is not None else None
-        if tool_gaps is not None:
+        if tool_gaps is not None and passage.tool_gaps is not None:
             index = (tool_gaps[0] < 0.0).nonzero().squeeze(1)
-            if len(index) and pose is not None and passage.tool_before is not None:
-                tool_velocity = pose.velocity_at(points[index], passage.tool_before, passage.step)
-                found.append((index, tool_gaps[0][index], tool_gaps[1][index], passage.velocity[index] - tool_velocity))
+            if len(index):
+                found.append((index, tool_gaps[0][index], tool_gaps[1][index], passage.tool_gaps[index]))
         gaps_to_tool = tool_gaps[0] if tool_gaps is not None else None
         if not found:
             return None, gaps_to_tool
         if len(found) == 1:
-            index, gap, normal, velocity = found[0]
+            index, gap, normal, before = found[0]
         else:
-            index, gap, normal, velocity = (torch.cat(parts) for parts in zip(*found, strict=True))
-        rate = -(velocity * normal).sum(1)
-        energy, force, stiffness = contact_law(-gap, self.stiffness[index], self.yield_depth, rate, passage.scale)
+            index, gap, normal, before = (torch.cat(parts) for parts in zip(*found, strict=True))
+        rate = (before - gap) / passage.step
+        energy, force, stiffness = contact_law(-gap, self.stiffness[index], self.yield_depth, rate, 1.0 / passage.step)
         touching = Contacts(self.particle[index], normal, -gap, force, stiffness, float(energy.sum()), support_count)
         return touching, gaps_to_tool

@@ -171,7 +171,7 @@ class Contacts:
         return PointForces(self.particle, -self.force.unsqueeze(1) * self.normal, hessian)
 
 
-REBOUND_SPEED = 1e-3
+REBOUND_SPEED = 5e-3
 """m/s: what comes out of a contact faster than this is not pushed any more."""
 
 

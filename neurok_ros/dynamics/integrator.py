@@ -39,7 +39,9 @@ STALE_CONTRACTION = 0.1
 
 
 TOLERANCE_STEP = 1.0 / 60.0
-"""Seconds: in shorter steps the tolerance is less in proportion, so that velocities are as accurate."""
+"""Seconds: in shorter steps the tolerance is less in proportion, so that velocities are as accurate, ..."""
+TIGHTER_ITERATIONS = 8
+"""... unless a solve has taken so many iterations."""
 
 
 @dataclass(frozen=True)
@@ -211,6 +213,8 @@ class StepProblem:
         self._weights = (inertia * self.body.masses).unsqueeze(1)
         self._elastic = NeoHookean(material.shear_modulus, material.lame_lambda)
         self._viscous = KelvinVoigt(material.shear_modulus, material.lame_lambda, material.damping)
+        self._passage = self._passage_from(past.x)
+        self._gaps_before = self.candidates.gaps(past.x) if self.candidates is not None else None
         self._damping = past.q_rate.new_zeros(0, 0)
 
     def velocities(self, x: Tensor) -> Tensor:
@@ -263,8 +267,9 @@ class StepProblem:
             else:
                 points.append(pull)
                 gradient.index_add_(0, pull.particle, pull.gradient)
-        scale = self.discretisation.scale
-        touching = self.candidates.contacts(x, self.velocities(x), scale) if self.candidates is not None else None
+        touching = None
+        if self.candidates is not None and self._gaps_before is not None:
+            touching = self.candidates.contacts(x, self._gaps_before, self.discretisation.step)
         if touching is not None:
             value += touching.energy
             pairs.append(touching.forces)
@@ -299,11 +304,12 @@ class StepProblem:
         )
 
     def _contacts(self, x: Tensor) -> tuple[Contacts | None, Tensor | None]:
-        particle, scale = self.obstacles.particle, self.discretisation.scale
-        points = x[particle]
-        velocity = scale * points + self._offsets[1][particle]
-        passage = Passage(velocity, scale, self.tool_before, self.discretisation.step)
-        return self.obstacles.contacts(points, self.tool_after, passage)
+        return self.obstacles.contacts(x[self.obstacles.particle], self.tool_after, self._passage)
+
+    def _passage_from(self, x: Tensor) -> Passage:
+        points, obstacles = x[self.obstacles.particle], self.obstacles
+        tool_gaps = obstacles.tool_gaps(points, self.tool_before) if self.tool_before is not None else None
+        return Passage(obstacles.support_gaps(points), None if tool_gaps is None else tool_gaps[0], self.discretisation.step)
 
     def _state_forces(self, q: Tensor) -> list[StateForces]:
         forces = [energy.at(q[len(q) - energy.size :]) for energy in self.body.state_energies]
@@ -359,10 +365,11 @@ class StepProblem:
         allowed = (at.tool_gaps + deepest).clamp(min=0.2 * deepest)
         return min(1.0, float((allowed / moves.clamp(min=1e-300)).min()))
 
-    def decrement_tolerance(self) -> float:
+    def decrement_tolerance(self, iteration: int) -> float:
         """J: a Newton decrement (gradient times step) below this is convergence, see SolverSettings."""
         settings, mass = self.settings, self.body.mass
-        part = settings.tolerance * min(1.0, self.discretisation.step / TOLERANCE_STEP)
+        tighter = min(1.0, self.discretisation.step / TOLERANCE_STEP) if iteration < TIGHTER_ITERATIONS else 1.0
+        part = settings.tolerance * tighter
         accurate = mass * self._inertia * (part * self.body.length) ** 2
         if len(self.obstacles.stiffness):
             stiffest = float(self.obstacles.stiffness.max())
@@ -437,7 +444,6 @@ def _lag_agrees(problem: StepProblem, solution: Solution) -> bool:
 def _minimise(problem: StepProblem, q: Tensor, q_step: Tensor) -> Solution:
     kinematics, settings = problem.body.kinematics, problem.settings
     per_metre = max(problem.body.mass, 1e-300) * problem.discretisation.inertia()
-    accurate = problem.decrement_tolerance()
     at = problem.evaluate(q)
     residual = decrement = float("inf")
     for iteration in range(settings.max_iterations):
@@ -452,7 +458,7 @@ def _minimise(problem: StepProblem, q: Tensor, q_step: Tensor) -> Solution:
             step = -torch.cholesky_solve(gradient.unsqueeze(1), factor).squeeze(1)
             decrement = -float(torch.dot(gradient, step))
             residual = (max(decrement, 0.0) / per_metre) ** 0.5
-            if decrement < accurate:
+            if decrement < problem.decrement_tolerance(iteration):
                 return Solution(at, q_step, iteration, residual, True, problem.friction)
             if refresh or problem.body.strain is None or decrement < STALE_CONTRACTION * last_decrement:
                 reached = _line_search(problem, at, step, decrement, problem.longest_safe(at, jacobian, step))

@@ -80,15 +80,15 @@ class CandidatePairs:
         """(m,) metres, negative inside, for particle positions (n, 3)."""
         return ((x[self.first] - x[self.second]) * self.normal).sum(1) + self.offset
 
-    def contacts(self, x: Tensor, velocity: Tensor, scale: float) -> PairContacts | None:
-        """Of positions (n, 3) and velocities (n, 3), which change with them by a scale in 1/s; None if nothing touches."""
+    def contacts(self, x: Tensor, before: Tensor, step: float) -> PairContacts | None:
+        """Of positions (n, 3) after a step in seconds from gaps (m,) in metres before it; None if nothing touches."""
         gaps = self.gaps(x)
         index = (gaps < 0.0).nonzero().squeeze(1)
         if not len(index):
             return None
         depth, normal = -gaps[index], self.normal[index]
-        rate = ((velocity[self.second[index]] - velocity[self.first[index]]) * normal).sum(1)
-        energy, force, stiffness = contact_law(depth, self.stiffness[index], self.yield_depth, rate, scale)
+        rate = (before[index] + depth) / step
+        energy, force, stiffness = contact_law(depth, self.stiffness[index], self.yield_depth, rate, 1.0 / step)
         hessian = (stiffness.unsqueeze(1) * normal).unsqueeze(2) * normal.unsqueeze(1)
         forces = PairForces(self.first[index], self.second[index], -force.unsqueeze(1) * normal, hessian)
         return PairContacts(float(energy.sum()), forces, float(depth.max()))
