@@ -16,6 +16,8 @@ from validation.mujoco.reference import IMPACT, PUSHING
 WOOD, METAL, PLASTIC = 500.0, 2700.0, 1200.0
 """kg/m^3."""
 FINGER = ToolShape(ToolKind.SPHERE, (0.02,))
+FINE_STEP = 1.0 / 240.0
+"""Seconds: for comparisons with equal steps."""
 LID_HINGE = 0.009
 """Metres above the laptop's base."""
 PAD = ToolShape(ToolKind.BOX, (0.04, 0.06, 0.06))
