@@ -4,8 +4,8 @@ Asked for `auto`, an object gets the learned state space where
 
 - a trained model is installed,
 - the model knows the object: the numbers of `Familiarity` are within the bounds below,
-- and what it found is of use: a stiff object must move by its joints at all (`LEAST_REACH`), a soft one must have a joint
-  (`elastic_sites`). What deforms all over is deformed more finely by a hundred elastic modes than by a few learned coordinates.
+- and what it found is of use: the object moves at all (`LEAST_REACH`), and has a joint (`elastic_sites`). A soft thing without
+  joints is deformed more finely by a hundred elastic modes than by a few learned coordinates; a stiff one would only be softened.
 
 Otherwise a stiff object is rigid and a soft one gets its elastic modes. With the learned state space the material strains, but
 not across joints, so that a door swings freely and its frame keeps its shape; that of a stiff object with `JOINTED_MODULUS`.
@@ -33,8 +33,9 @@ RIGID_MODULUS = 5.0e7
 """Pa: from here on (hard rubber, wood, metal) a hand-held push dents an object by less than a camera can see."""
 JOINTED_MODULUS = 1.0e5
 """Pa: with learned coordinates no object is stiffer. Learned motions of rigid parts bend them by a percent or so, which the
-modulus of wood would forbid, and with it the motion: with 1e6 Pa a microwave's door pushed back with 40 N, where MuJoCo's largest
-force is 6.5 N, and with 1e5 Pa with 6 N. With 1e4 Pa the same door sags by 0.8 % of the oven's size within 0.05 s."""
+modulus of wood would forbid, and with it the motion. Not settled: in the first 0.2 s of a push at a microwave's door 1e6 Pa pushed
+back with 58 N and 1e5 Pa with 6 N, where MuJoCo's largest force is 6.5 N; with 1e5 Pa the door sprang back afterwards, with 1e4 Pa it
+sagged."""
 COORDINATES = 12
 """k_q of the learned state space. On ten held-out doors, drawers, lids and levers the best state of a motion by a tenth of an
 object's size was off by 0.7 to 2.3 % of the size with 12, and by 0.9 to 4.2 % with 8."""
@@ -87,7 +88,7 @@ def choose_state_space(
     if not is_installed():
         return _unlearned(lattice, particles, properties, stiff, f"{_stiffness(properties)}; no learned model is installed")
     choice, known = _learned(mesh, particles, properties, "")
-    doubt = _doubt(choice, known, stiff)
+    doubt = _doubt(choice, known)
     if doubt:
         return _unlearned(lattice, particles, properties, stiff, f"{_stiffness(properties)}; {doubt}")
     found = f"the learned model knows the object (asked for no motion it moves it by {known.still:.1%} of its radius"
@@ -114,7 +115,7 @@ def _unlearned(
     return StateSpaceChoice(kinematics, math.inf if rigid else properties.youngs_modulus, every, reason)
 
 
-def _doubt(choice: StateSpaceChoice, known: Familiarity, stiff: bool) -> str:
+def _doubt(choice: StateSpaceChoice, known: Familiarity) -> str:
     """Why the learned state space is not used, or nothing."""
     if known.still > MOST_STILL:
         moves = f"asked for no motion, it moves it by {known.still:.1%} of its radius (bound {MOST_STILL:.0%})"
@@ -124,8 +125,8 @@ def _doubt(choice: StateSpaceChoice, known: Familiarity, stiff: bool) -> str:
         return f"the learned model does not know the object: {explain}"
     if known.reach < LEAST_REACH:
         return f"the learned model moves no part of it by more than {known.reach:.1%} of its radius (bound {LEAST_REACH:.0%})"
-    if not stiff and bool(choice.material.all()):
-        return "the learned model finds no joint in it, and elastic modes deform it more finely"
+    if bool(choice.material.all()):
+        return "the learned model finds no joint in it"
     return ""
 
 

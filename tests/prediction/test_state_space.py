@@ -90,30 +90,30 @@ def test_an_object_that_the_model_does_not_know_falls_back_and_says_by_how_much(
     assert number in prepared.reason
 
 
-def test_a_stiff_object_that_the_model_knows_moves_by_what_was_learned(
-    random_model: Path, block: ReconstructedMesh, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("properties", "joints", "expected"), [(WOOD, 0, "rigid"), (FOAM, 0, "modal"), (WOOD, 7, "neurok"), (FOAM, 7, "neurok")]
+)
+def test_an_object_that_the_model_knows_takes_the_learned_motions_for_its_joints(
+    random_model: Path,
+    block: ReconstructedMesh,
+    monkeypatch: pytest.MonkeyPatch,
+    properties: PhysicalProperties,
+    joints: int,
+    expected: str,
 ) -> None:
+    def material(kinematics: object, sites: object) -> torch.Tensor:
+        return torch.arange(len(sites.volume)) >= joints  # type: ignore[attr-defined]
+
     monkeypatch.setattr(state_space, "familiarity", lambda kinematics: KNOWN)
-    prepared = prepare(block, WOOD, PredictionOptions())
-    assert prepared.kinematics.name == "neurok"
-    assert prepared.modulus == state_space.JOINTED_MODULUS
-    assert "the learned model knows the object" in prepared.reason
-
-
-def test_a_soft_object_takes_the_learned_motions_only_for_its_joints(
-    random_model: Path, block: ReconstructedMesh, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(state_space, "familiarity", lambda kinematics: KNOWN)
-    for joints, expected in ((0, "modal"), (7, "neurok")):
-
-        def material(kinematics: object, sites: object, joints: int = joints) -> torch.Tensor:
-            return torch.arange(len(sites.volume)) >= joints  # type: ignore[attr-defined]
-
-        monkeypatch.setattr(state_space, "elastic_sites", material)
-        prepared = prepare(block, FOAM, PredictionOptions())
-        assert prepared.kinematics.name == expected
-        assert prepared.modulus == FOAM.youngs_modulus
-        assert int((~prepared.material).sum()) == joints
+    monkeypatch.setattr(state_space, "elastic_sites", material)
+    prepared = prepare(block, properties, PredictionOptions())
+    assert prepared.kinematics.name == expected
+    assert int((~prepared.material).sum()) == joints
+    if joints:
+        assert prepared.modulus == min(properties.youngs_modulus, state_space.JOINTED_MODULUS)
+        assert "the learned model knows the object" in prepared.reason
+    else:
+        assert "no joint" in prepared.reason
 
 
 @pytest.mark.parametrize("properties", [WOOD, FOAM], ids=["stiff", "soft"])

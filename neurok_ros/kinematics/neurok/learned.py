@@ -10,7 +10,6 @@ from pathlib import Path
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from scipy.stats import chi2
 from torch import Tensor
 
 from neurok_ros.errors import ErrorCode, NeurokError
@@ -31,8 +30,6 @@ Floats = NDArray[np.float64]
 
 K_DRIVE = 4
 """Surface samples that a point follows."""
-KNOWN = 0.997
-"""Of the states of the prior: three standard deviations, were there one coordinate. Those beyond were hardly ever seen."""
 CODES_REACH = 10.0
 """Standard deviations: so far from rest the encoder puts the largest motions of held-out objects, though the prior hardly does:
 4 to 6 for doors, lids and drawers that moved by a tenth of their size, 9 for a lamp's arm that moved by a third."""
@@ -162,12 +159,10 @@ class NeurokKinematics:
 
     @property
     def limit(self) -> StateLimit:
-        """The ball around the prior's mean that holds `KNOWN` of the reduced prior and the codes of large motions
-        (`CODES_REACH`); wider where rest is outside of it."""
+        """The ball of radius `CODES_REACH` around the prior's mean; wider where rest is outside of it."""
         basis = self.subspace.basis.double().cpu()
         center = basis.T @ (self.encoded.shape.mean[0] - self.encoded.rest).flatten().double().cpu()
-        radius = float(np.sqrt(chi2.ppf(KNOWN, len(center))))
-        return StateLimit(center, max(radius, CODES_REACH, float(center.norm())))
+        return StateLimit(center, max(CODES_REACH, float(center.norm())))
 
     def at(self, points: Tensor) -> LearnedMotion:
         """The state space followed at these points (n, 3), metres, float64, on or in the object.
@@ -189,7 +184,7 @@ class NeurokKinematics:
 
 
 def neurok_kinematics(
-    vertices: Floats, faces: NDArray[np.integer], checkpoint: Path | NeurokModel, size: int = 8, free: bool = True
+    vertices: Floats, faces: NDArray[np.integer], checkpoint: Path | NeurokModel, size: int = 12, free: bool = True
 ) -> NeurokKinematics:
     """The learned state space of a mesh.
 
