@@ -20,7 +20,7 @@ from neurok_ros.reconstruction.types import ReconstructedMesh
 
 FOAM = PhysicalProperties(density=60.0, youngs_modulus=2.0e4)
 WOOD = PhysicalProperties(density=600.0, youngs_modulus=1.0e10, friction=0.4)
-KNOWN = Familiarity(still=0.001, mahalanobis=0.4, importance=0.9, reach=0.2)
+KNOWN = Familiarity(still=0.001, mahalanobis=0.4, importance=0.95, reach=0.2)
 
 
 @pytest.fixture
