@@ -44,46 +44,6 @@ MOST_STILL = 0.03
 LEAST_IMPORTANCE = 0.93
 """Of the learned motion: where the coordinates explain less, they are not what the object does. Of the evaluation's objects it
 finds 83 % of those that are reached worse than 0.1 of their radius, and doubts 52 % of the rest (docs/results/kinematics.json)."""
-LEAST_REACH`), and has a joint (`elastic_sites`). A soft thing without
-  joints is deformed more finely by a hundred elastic modes than by a few learned coordinates; a stiff one would only be softened.
-
-Otherwise a stiff object is rigid and a soft one gets its elastic modes. With the learned state space the material strains, but
-not across joints, so that a door swings freely and its frame keeps its shape; that of a stiff object with `JOINTED_MODULUS`.
-"""
-
-from __future__ import annotations
-
-import math
-from dataclasses import dataclass, replace
-
-import numpy as np
-import torch
-from torch import Tensor
-
-from neurok_ros.dynamics import elastic_sites
-from neurok_ros.errors import ErrorCode, NeurokError
-from neurok_ros.geometry.lattice import VoxelLattice
-from neurok_ros.kinematics import LatticeParticles, RigidBodyKinematics, skinning_modes
-from neurok_ros.kinematics.neurok import Familiarity, familiarity, installed_model, is_installed, neurok_kinematics
-from neurok_ros.parameterization import ObjectKinematics
-from neurok_ros.prediction.types import PhysicalProperties
-from neurok_ros.reconstruction.types import ReconstructedMesh
-
-RIGID_MODULUS = 5.0e7
-"""Pa: from here on (hard rubber, wood, metal) a hand-held push dents an object by less than a camera can see."""
-JOINTED_MODULUS = 1.0e5
-"""Pa: with learned coordinates no object is stiffer. Learned motions of rigid parts bend them by a percent or so, which the
-modulus of wood would forbid, and with it the motion. Not settled: in the first 0.2 s of a push at a microwave's door 1e6 Pa
-pushed back with 58 N and 1e5 Pa with 6 N, where MuJoCo's largest force is 6.5 N; with 1e5 Pa the door sprang back afterwards,
-with 1e4 Pa it sagged."""
-COORDINATES = 12
-"""k_q of the learned state space. On ten held-out doors, drawers, lids and levers the best state of a motion by a tenth of an
-object's size was off by 0.7 to 2.3 % of the size with 12, and by 0.9 to 4.2 % with 8."""
-MOST_STILL = 0.03
-"""Of the object's radius: a network that moves an object by more when asked for no motion does not know it."""
-LEAST_IMPORTANCE = 0.93
-"""Of the learned motion: where the coordinates explain less, they are not what the object does. Of the evaluation's objects it finds
-83 % of those that are reached worse than 0.1 of their radius, and doubts 52 % of the others (docs/results/kinematics.json)."""
 LEAST_REACH = 0.02
 """Of the object's radius: an object that moves by less within the prior has no joints to speak of."""
 
