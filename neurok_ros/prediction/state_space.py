@@ -43,7 +43,7 @@ MOST_STILL = 0.03
 """Of the object's radius: a network that moves an object by more when asked for no motion does not know it."""
 LEAST_IMPORTANCE = 0.93
 """Of the learned motion: where the coordinates explain less, they are not what the object does. Of the evaluation's objects it
-finds 83 % of those that are reached worse than 0.1 of their radius, and doubts 52 % of the rest (docs/results/kinematics.json)."""
+finds 83 % of those that are reached worse than 0.1 of their radius, and doubts 52 % of the rest (results/kinematics.json)."""
 LEAST_REACH = 0.02
 """Of the object's radius: an object that moves by less within the prior has no joints to speak of."""
 
