@@ -139,7 +139,8 @@ def split_error(
     for name, off in (("kinematics", best - true), ("dynamics", ours - best)):
         error = float(np.sqrt((off**2).sum(-1).mean()))
         found[f"{name}_error_percent_of_size"] = 100.0 * error / size
-        found[f"{name}_error_percent_of_peak"] = 100.0 * error / peak
+        if peak > 0.0:
+            found[f"{name}_error_percent_of_peak"] = 100.0 * error / peak
     return found
 
 

@@ -134,8 +134,8 @@ def test_the_tool_stops_at_its_force_limit(block: ReconstructedMesh) -> None:
 
 
 def test_a_tall_block_pushed_at_its_top_tips_and_says_so(block: ReconstructedMesh) -> None:
-    """It slides below a friction of 30 mm / 85 mm = 0.35. Above 60 mm / 85 mm = 0.7 a tool that sticks locks it: the face would have
-    to rise as fast as that share of its way."""
+    """It slides below a friction of 30 mm / 85 mm = 0.35. Above 60 mm / 85 mm = 0.7 a tool that sticks locks it: the face would
+    have to rise as fast as that share of its way."""
     motion = pushed(block, replace(WOOD, friction=0.6), straight_push(-0.06, 0.06, 0.085, seconds=1.0), horizon=2.0)
     assert motion.flags["tipped"]
     assert motion.measures["max_tilt_deg"] > 60.0

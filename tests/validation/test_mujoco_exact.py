@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import numpy as np
 import pytest
 
 from validation.case import Motion
 from validation.mujoco.articulated import door_setting, lid_swings
-from validation.mujoco.comparison import compared, predicted, reference
+from validation.mujoco.comparison import compared
 from validation.mujoco.free_box import slide
 
 AGREED_PERCENT = 2.0
@@ -28,12 +27,9 @@ def test_a_door_pushed_and_let_go() -> None:
     assert motion.figures["reference_penetration_mm"] < 0.1  # of a handful of millimetres that contact could hide
 
 
-def test_the_swing_of_a_lid_converges_to_mujoco_with_the_second_power_of_the_step() -> None:
-    setting = replace(lid_swings(), seconds=1.0)
-    true = reference(setting).coordinates
-    coarse, fine = (np.abs(predicted(setting, 1.0 / rate).states - true).max() for rate in (120, 240))
-    assert fine < 0.5 * coarse  # a quarter in the limit; the first step and the reference's own error take from it
-    assert fine < np.radians(0.5)
+def test_the_swing_of_a_lid_at_the_default_step() -> None:
+    """Too fast for steps of 1/60 s, with which it was 9 % off: they shorten."""
+    assert worst_percent(compared(replace(lid_swings(), seconds=1.0))) < AGREED_PERCENT
 
 
 def test_a_box_slides_on_as_far_as_coulomb_and_mujoco_say() -> None:

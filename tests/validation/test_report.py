@@ -110,6 +110,8 @@ def test_every_outcome_has_a_picture(tmp_path: Path) -> None:
 
 def test_the_command_leaves_figures_and_tells_of_failures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dynamics, "EXACT", [case(lags), case(raises)])
+    monkeypatch.setattr(dynamics, "MODAL", [])
+    monkeypatch.setattr(dynamics, "LEARNED", [])
     app = typer.Typer()
     app.command()(dynamics.main)
     out, written = tmp_path / "out", tmp_path / "figures.json"
