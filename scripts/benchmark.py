@@ -47,7 +47,7 @@ def main(
     push = suggest_push(mesh, 0.35, 0.75)
     modal = prepare(mesh, soft, options)
     learned = neurok_kinematics(mesh.vertices, mesh.faces, model, COORDINATES)
-    console.print(str(familiarity(learned)))
+    console.print(str(familiarity(learned.encoded, learned.subspace)))
     rigid = prepare(mesh, soft, replace(options, parameterization="rigid"))
     spaces: dict[str, PreparedObject] = {"modal": modal, "rigid": rigid, "neurok": replace(modal, kinematics=learned)}
     costs: dict[str, float] = {}

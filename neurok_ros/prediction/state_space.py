@@ -103,7 +103,7 @@ def _learned(
     kinematics = neurok_kinematics(mesh.vertices, mesh.faces, installed_model(), COORDINATES)
     material = elastic_sites(kinematics.at(particles.points[: particles.nodes]), particles.sites)
     choice = StateSpaceChoice(kinematics, min(properties.youngs_modulus, JOINTED_MODULUS), material, reason)
-    return choice, familiarity(kinematics)
+    return choice, familiarity(kinematics.encoded, kinematics.subspace)
 
 
 def _unlearned(

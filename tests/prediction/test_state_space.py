@@ -20,7 +20,7 @@ from neurok_ros.reconstruction.types import ReconstructedMesh
 
 FOAM = PhysicalProperties(density=60.0, youngs_modulus=2.0e4)
 WOOD = PhysicalProperties(density=600.0, youngs_modulus=1.0e10, friction=0.4)
-KNOWN = Familiarity(still=0.001, mahalanobis=0.4, importance=0.95, reach=0.2)
+KNOWN = Familiarity(still=0.001, importance=0.95, reach=0.2)
 
 
 @pytest.fixture
@@ -84,7 +84,7 @@ def test_an_object_that_the_model_does_not_know_falls_back_and_says_by_how_much(
     found: Familiarity,
     number: str,
 ) -> None:
-    monkeypatch.setattr(state_space, "familiarity", lambda kinematics: found)
+    monkeypatch.setattr(state_space, "familiarity", lambda encoded, subspace: found)
     prepared = prepare(block, properties, PredictionOptions())
     assert prepared.kinematics.name == expected
     assert number in prepared.reason
@@ -104,7 +104,7 @@ def test_an_object_that_the_model_knows_takes_the_learned_motions_for_its_joints
     def material(kinematics: object, sites: object) -> torch.Tensor:
         return torch.arange(len(sites.volume)) >= joints  # type: ignore[attr-defined]
 
-    monkeypatch.setattr(state_space, "familiarity", lambda kinematics: KNOWN)
+    monkeypatch.setattr(state_space, "familiarity", lambda encoded, subspace: KNOWN)
     monkeypatch.setattr(state_space, "elastic_sites", material)
     prepared = prepare(block, properties, PredictionOptions())
     assert prepared.kinematics.name == expected

@@ -15,6 +15,7 @@ from scipy.stats import rankdata
 from torch import Tensor
 
 from neurok_ros.geometry.rotations import quaternion_exp, quaternion_matrix
+from neurok_ros.kinematics.neurok.familiarity import SIGMAS, decoded_along, familiarity
 from neurok_ros.kinematics.neurok.learned import EncodedObject
 from neurok_ros.kinematics.neurok.model import transform
 from neurok_ros.kinematics.neurok.subspace import ActiveSubspace
@@ -26,7 +27,6 @@ SMALL_IS_BAD = ("importance", "reach")
 """Signals that warn by being small; the others warn by being large."""
 NAMES = ("mahalanobis", "still", "moved_parts", "cycle", "condition", "importance", "reach", "strain")
 _DRAWN = 16
-_SIGMAS = 2.0
 _ANGLE, _SHIFT = 0.5, 0.15
 """Of made-up motions: radians, and units of the object."""
 _NEIGHBOURS = 6
@@ -47,19 +47,18 @@ def object_signals(encoded: EncodedObject, subspace: ActiveSubspace) -> dict[str
     - `strain`: change of the distances between neighbouring samples of one part in those states, over the motion.
     """
     start = encoded.surface.points[0]
-    states = _along_coordinates(encoded, subspace)
-    there = _decoded(encoded, states)[0] - _decoded(encoded, encoded.rest[None])[0] + start
-    still = _decoded(encoded, encoded.rest[None])[0][0]
-    reach = _rms(there - start)
+    rest, along = decoded_along(encoded, subspace)
+    there = along - rest + start
+    known = familiarity(encoded, subspace)
     return {
         "mahalanobis": float((encoded.rest - encoded.shape.mean[0]).norm()),
-        "still": _rms(still - start),
+        "still": known.still,
         "moved_parts": _moved_parts(encoded),
         "cycle": _cycle(encoded, subspace),
         "condition": _condition(encoded, subspace),
-        "importance": float(subspace.importance.sum()),
-        "reach": reach,
-        "strain": _strain(start, there, encoded.sample_part) / max(reach, 1e-9),
+        "importance": known.importance,
+        "reach": known.reach,
+        "strain": _strain(start, there, encoded.sample_part) / max(known.reach, 1e-9),
     }
 
 
@@ -68,12 +67,6 @@ def _decoded(encoded: EncodedObject, latents: Tensor) -> tuple[Tensor, Tensor]:
     """Where the samples are (t, s, 3) and how they are turned (t, s, 3, 3), of latents (t, K, F_token)."""
     maps = encoded.model.maps(encoded.prepared, latents[None])[0]
     return transform(maps, encoded.surface.points[0]), maps[..., :3]
-
-
-def _along_coordinates(encoded: EncodedObject, subspace: ActiveSubspace) -> Tensor:
-    """(2 k_q, K, F_token)."""
-    steps = torch.cat([_SIGMAS * subspace.basis.T, -_SIGMAS * subspace.basis.T])
-    return encoded.rest + steps.reshape(-1, *encoded.rest.shape)
 
 
 def _encoded_again(encoded: EncodedObject, moved: Tensor, rotations: Tensor) -> Tensor:
@@ -86,7 +79,7 @@ def _encoded_again(encoded: EncodedObject, moved: Tensor, rotations: Tensor) -> 
 
 def _cycle(encoded: EncodedObject, subspace: ActiveSubspace) -> float:
     generator = torch.Generator().manual_seed(0)
-    drawn = torch.randn(_DRAWN, subspace.basis.shape[1], generator=generator).to(encoded.rest) * _SIGMAS
+    drawn = torch.randn(_DRAWN, subspace.basis.shape[1], generator=generator).to(encoded.rest) * SIGMAS
     latents = encoded.rest + (drawn @ subspace.basis.T).reshape(-1, *encoded.rest.shape)
     back = _encoded_again(encoded, *_decoded(encoded, latents))
     return float((back - latents).norm() / (latents - encoded.rest).norm())

@@ -167,12 +167,16 @@ class Motion(nn.Sequential):
         nn.init.normal_(last.weight, std=1e-2)
         nn.init.zeros_(last.bias)
         super().__init__(RmsNorm(config.width), last)
-        self.translates_only = config.motion == "translation"
+        self._translates_only = config.motion == "translation"
 
     def forward(self, features: Tensor) -> Tensor:
         """(..., count) of features (..., width)."""
         raw: Tensor = self[1](self[0](features))
-        return torch.cat([torch.zeros_like(raw[..., :4]), raw[..., 4:]], dim=-1) if self.translates_only else raw
+        return self.allowed(raw)
+
+    def allowed(self, raw: Tensor) -> Tensor:
+        """The numbers (..., count) without any turn, where controls may only translate."""
+        return torch.cat([torch.zeros_like(raw[..., :4]), raw[..., 4:]], dim=-1) if self._translates_only else raw
 
 
 def _near_identity(raw: Tensor) -> Tensor:

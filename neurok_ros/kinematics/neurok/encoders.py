@@ -14,7 +14,7 @@ from neurok_ros.kinematics.neurok.surface import Surface
 
 REACH = 3.0
 """Standard deviations: in no number of the latent is a posterior's mean farther from the prior's. Without it training leaves an
-object's states many deviations away from the prior, and the active subspace, measured on the prior, knows nothing of them."""
+object's states many deviations away from the prior, which then says nothing of where states are."""
 
 
 @dataclass(frozen=True)

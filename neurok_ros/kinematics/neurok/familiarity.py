@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import torch
+from torch import Tensor
 
-from neurok_ros.kinematics.neurok.learned import NeurokKinematics
+from neurok_ros.kinematics.neurok.learned import EncodedObject
 from neurok_ros.kinematics.neurok.model import transform
+from neurok_ros.kinematics.neurok.subspace import ActiveSubspace
 
 SIGMAS = 2.0
 """Standard deviations of the prior, how far along each coordinate the reach is measured."""
@@ -19,30 +21,32 @@ class Familiarity:
 
     still: float
     """How far the network, asked for no deformation, moves the object."""
-    mahalanobis: float
-    """Distance of the encoded rest state from the prior N(mean, 1), a number of the latent: |z_rest - mean| / sqrt(k)."""
     importance: float
     """Share of the motion that the reduced coordinates explain."""
     reach: float
     """How far the object moves at -2 and +2 standard deviations along each coordinate."""
 
 
-@torch.no_grad()
-def familiarity(kinematics: NeurokKinematics) -> Familiarity:
+def familiarity(encoded: EncodedObject, subspace: ActiveSubspace) -> Familiarity:
     """Of an object's learned state space, in one decoding of 2 k_q + 1 states."""
-    encoded, basis = kinematics.encoded, kinematics.subspace.basis
-    start = encoded.surface.points[0]
-    steps = torch.cat([torch.zeros_like(basis[:, :1]), SIGMAS * basis, -SIGMAS * basis], dim=1).T
-    latents = encoded.rest + steps.reshape(-1, *encoded.rest.shape)
-    there = transform(encoded.model.maps(encoded.prepared, latents[None])[0], start)
-    rest, along = there[0], there[1:]
+    rest, along = decoded_along(encoded, subspace)
     return Familiarity(
-        still=_rms(rest - start),
-        mahalanobis=float((encoded.rest - encoded.shape.mean[0]).square().mean().sqrt()),
-        importance=float(kinematics.subspace.importance.sum()),
+        still=_rms(rest - encoded.surface.points[0]),
+        importance=float(subspace.importance.sum()),
         reach=_rms(along - rest),
     )
 
 
-def _rms(motion: torch.Tensor) -> float:
+@torch.no_grad()
+def decoded_along(encoded: EncodedObject, subspace: ActiveSubspace) -> tuple[Tensor, Tensor]:
+    """Where the network puts the samples in the rest state (s, 3), and `SIGMAS` to either side along each coordinate
+    (2 k_q, s, 3), in its own units."""
+    basis = subspace.basis
+    steps = torch.cat([torch.zeros_like(basis[:, :1]), SIGMAS * basis, -SIGMAS * basis], dim=1).T
+    latents = encoded.rest + steps.reshape(-1, *encoded.rest.shape)
+    there = transform(encoded.model.maps(encoded.prepared, latents[None])[0], encoded.surface.points[0])
+    return there[0], there[1:]
+
+
+def _rms(motion: Tensor) -> float:
     return float(motion.square().sum(-1).mean().sqrt())

@@ -41,7 +41,7 @@ class HandleMotions:
             assert isinstance(norm, RmsNorm)
             assert isinstance(last, nn.Linear)
             self._last = _Linear.of(last, like, norm)
-            self._translates_only = decoder.motion.translates_only
+            self._allowed = decoder.motion.allowed
             self._features = prepared.features.to(like)
             self._anchors = prepared.anchors[0].to(like)
 
@@ -71,8 +71,7 @@ class HandleMotions:
         features = self._features
         for block in self._blocks:
             features = block(features, context)
-        raw = self._last(_unit(features))
-        return torch.cat([torch.zeros_like(raw[..., :4]), raw[..., 4:]], dim=-1) if self._translates_only else raw
+        return self._allowed(self._last(_unit(features)))
 
 
 def _turn(raw: Tensor) -> Tensor:
