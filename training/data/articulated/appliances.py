@@ -150,7 +150,7 @@ def washing_machine(rng: np.random.Generator) -> Mechanism:
         base = m.base(body, between((0, 0, height - 0.005), (0.1 * depth, width, height + 0.12)))
         lid = between((0.13 * depth, 0.02, height + _GAP), (depth - 0.01, width - 0.02, height + 0.03))
         grip = handle(rng, (depth - 0.04, width / 2, height + 0.03), (0, 0, 1), (0, 1, 0), 0.12, 0.03)
-        m.hinge(base, [lid, grip], (0.13 * depth, 0, height + 0.03), (0, -1, 0), m.coordinate(0.0, float(rng.uniform(1.2, 1.8))))
+        m.hinge(base, [lid, *grip], (0.13 * depth, 0, height + 0.03), (0, -1, 0), m.coordinate(0.0, float(rng.uniform(1.2, 1.8))))
         turning_knob(m, rng, base, (0.1 * depth, 0.7 * width, height + 0.06), (1, 0, 0), 0.035, (0, 0, 1))
         return m
     radius, z = rng.uniform(0.26, 0.34) * width, 0.48 * height

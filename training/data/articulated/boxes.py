@@ -52,16 +52,8 @@ def box_with_lid(rng: np.random.Generator) -> Mechanism:
     shapes = [top]
     highest = float(top.bounding_box()[5])
     if rng.random() < 0.5 and kind != "vaulted":
-        shapes.append(
-            handle(
-                rng,
-                (depth * (0.5 if kind == "lifted" else 0.85), width / 2, highest),
-                (0, 0, 1),
-                (0, 1, 0),
-                width * 0.3,
-                0.15 * depth,
-            )
-        )
+        place = (depth * (0.5 if kind == "lifted" else 0.85), width / 2, highest)
+        shapes += handle(rng, place, (0, 0, 1), (0, 1, 0), width * 0.3, 0.15 * depth)
     if kind in ("hinged", "vaulted", "deep"):
         m.hinge(base, shapes, (0, 0, z), (0, -1, 0), m.coordinate(0.0, float(rng.uniform(1.2, 2.8))))
     elif kind == "sliding":
@@ -239,7 +231,7 @@ def mailbox(rng: np.random.Generator) -> Mechanism:
     base = m.base(solid - hole, rod((depth / 2, 0, 0), (depth / 2, 0, post + wall / 2), rng.uniform(0.015, 0.04)))
     door = placed(plate(outline, wall), frame((depth + wall, 0, post), (1, 0, 0), (0, 1, 0)))
     grip = handle(rng, (depth + 1.5 * wall, 0, post + side + 0.25 * width), (1, 0, 0), (0, 1, 0), 0.2 * width, 0.03)
-    m.hinge(base, [door, grip], (depth + 1.5 * wall, 0, post), (0, 1, 0), m.coordinate(0.0, float(rng.uniform(1.3, 2.0))))
+    m.hinge(base, [door, *grip], (depth + 1.5 * wall, 0, post), (0, 1, 0), m.coordinate(0.0, float(rng.uniform(1.3, 2.0))))
     y, z = width / 2 + 0.004, post + 0.5 * side
     flag = unite(
         [

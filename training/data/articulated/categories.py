@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zlib
 
-from training.data.articulated import appliances, boxes, controls, furniture, moving, tools, vessels
+from training.data.articulated import appliances, boxes, controls, doors, furniture, moving, tools, vessels
 from training.data.articulated.source import ArticulatedSource, Builder
 
 CATEGORIES: dict[str, Builder] = {
@@ -34,6 +34,7 @@ CATEGORIES: dict[str, Builder] = {
     "folding_chair": moving.folding_chair,
     "folding_rule": tools.multi_ruler,
     "fridge": appliances.fridge,
+    "gate": doors.gate,
     "globe": moving.globe,
     "handle_press": controls.handle_press,
     "hole_punch": tools.hole_punch,
@@ -57,7 +58,7 @@ CATEGORIES: dict[str, Builder] = {
     "printer": appliances.printer,
     "record_player": moving.stereo,
     "remote_control": boxes.remote_control,
-    "room_door": furniture.room_door,
+    "room_door": doors.room_door,
     "safe": furniture.safe,
     "scissors": tools.scissors,
     "soap_dispenser": boxes.soap_dispenser,

@@ -5,6 +5,7 @@ Fronts face +x; y is the width, z is up. Doors and drawers are boxes from a low 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
@@ -18,6 +19,7 @@ from training.data.articulated.shapes import (
     ball,
     between,
     box,
+    cut,
     frame,
     placed,
     rod,
@@ -34,8 +36,8 @@ Rect = tuple[float, float, float, float]
 
 def handle(
     rng: np.random.Generator, at: Vector, out: Vector, along: Vector, length: float, size: float | None = None
-) -> Manifold:
-    """A handle that sticks out of a surface at a point: a bar on posts, a bow, a knob or a ledge.
+) -> list[Manifold]:
+    """A handle that sticks out of a surface at a point, in pieces: a bar on posts, a bow, a knob or a ledge.
 
     Args:
         rng: chooses kind and proportions.
@@ -53,14 +55,14 @@ def handle(
     if kind == "bar":
         inset = half * rng.uniform(0.75, 1.0)
         posts = [rod((s * inset, 0, sunk), (s * inset, 0, reach), thick, segments=12) for s in (-1, 1)]
-        made = unite([*posts, rod((-half - thick, 0, reach), (half + thick, 0, reach), thick, segments=12)])
+        made = [*posts, rod((-half - thick, 0, reach), (half + thick, 0, reach), thick, segments=12)]
     elif kind == "square bar":
         inset = half * rng.uniform(0.8, 1.0)
         posts = [between((s * inset - thick, -thick, sunk), (s * inset + thick, thick, reach)) for s in (-1, 1)]
-        made = unite([*posts, between((-half - thick, -thick, reach - 2 * thick), (half + thick, thick, reach))])
+        made = [*posts, between((-half - thick, -thick, reach - 2 * thick), (half + thick, thick, reach))]
     elif kind == "bow":
         angle = np.linspace(0, np.pi, 9)
-        made = wire([(-half * np.cos(a), 0, sunk + (reach - sunk) * np.sin(a) ** 0.6) for a in angle], thick)
+        made = [wire([(-half * np.cos(a), 0, sunk + (reach - sunk) * np.sin(a) ** 0.6) for a in angle], thick)]
     elif kind == "knob":
         radius = reach * rng.uniform(0.3, 0.6)
         top = (
@@ -68,10 +70,12 @@ def handle(
             if rng.random() < 0.5
             else rod((0, 0, 0.6 * reach), (0, 0, reach), radius, radius * rng.uniform(0.6, 1.1))
         )
-        made = unite([rod((0, 0, sunk), (0, 0, reach * 0.8), radius * 0.5, segments=12), top])
+        made = [rod((0, 0, sunk), (0, 0, reach * 0.8), radius * 0.5, segments=12), top]
     else:
-        made = between((-half, -thick, sunk), (half, thick, reach * 0.7))
-    return placed(made, frame(at, out, along))
+        made = [between((-half, -thick, sunk), (half, thick, reach * 0.7))]
+    if rng.random() < 0.5:
+        made = [unite(made)]
+    return [placed(piece, frame(at, out, along)) for piece in made]
 
 
 def swing_door(
@@ -88,17 +92,17 @@ def swing_door(
     """Hang a door at one side of its front face, so that it swings towards +x without touching its frame; returns the link."""
     (x0, y0, z0), (x1, y1, z1) = np.minimum(low, high), np.maximum(low, high)
     width, height = y1 - y0, z1 - z0
-    shapes = [door_panel(rng, (x0, y0, z0), (x1, y1, z1)), *(extra or [])]
+    shapes = [*door_panel(rng, (x0, y0, z0), (x1, y1, z1)), *(extra or [])]
     edge = rng.uniform(0.05, 0.09) * min(width, height)
     if with_handle:
         if side in ("left", "right"):
             y = y1 - edge if side == "left" else y0 + edge
             z = z0 + height * rng.uniform(0.35, 0.65)
             long = min(height * rng.uniform(0.15, 0.6), 2 * min(z - z0, z1 - z) * 0.9)
-            shapes.append(handle(rng, (x1, y, z), (1, 0, 0), (0, 0, 1), long))
+            shapes += handle(rng, (x1, y, z), (1, 0, 0), (0, 0, 1), long)
         else:
             z = z1 - edge if side == "bottom" else z0 + edge
-            shapes.append(handle(rng, (x1, (y0 + y1) / 2, z), (1, 0, 0), (0, 1, 0), width * rng.uniform(0.2, 0.8)))
+            shapes += handle(rng, (x1, (y0 + y1) / 2, z), (1, 0, 0), (0, 1, 0), width * rng.uniform(0.2, 0.8))
     origin, axis = {
         "left": ((x1, y0, z0), (0, 0, -1)),
         "right": ((x1, y1, z0), (0, 0, 1)),
@@ -109,18 +113,46 @@ def swing_door(
     return m.hinge(parent, shapes, origin, axis, m.coordinate(0.0, most))
 
 
-def door_panel(rng: np.random.Generator, low: Vector, high: Vector) -> Manifold:
-    """A plain panel, one with a recessed field, or an open frame with a thin pane."""
+def door_panel(rng: np.random.Generator, low: Vector, high: Vector) -> list[Manifold]:
+    """A plain panel, one with a recessed field, or an open frame with a pane, in one piece or in several."""
     (x0, y0, z0), (x1, y1, z1) = np.asarray(low), np.asarray(high)
     panel = between(low, high)
-    kind = rng.choice(["plain", "recessed", "framed"], p=[0.55, 0.3, 0.15])
+    kind = rng.choice(["plain", "recessed", "framed", "boards"], p=[0.4, 0.25, 0.25, 0.1])
     border = rng.uniform(0.1, 0.22) * min(y1 - y0, z1 - z0)
-    deep = (x1 - x0) * (rng.uniform(0.2, 0.5) if kind == "recessed" else 0.35)
-    if kind != "plain":
-        panel -= between((x1 - deep, y0 + border, z0 + border), (x1 + 1, y1 - border, z1 - border))
-    if kind == "framed":
-        panel -= between((x0 - 1, y0 + border, z0 + border), (x0 + deep, y1 - border, z1 - border))
-    return panel
+    y2, y3, z2, z3 = y0 + border, y1 - border, z0 + border, z1 - border
+    if kind == "plain":
+        return [panel]
+    if kind == "boards":
+        upright, count = bool(rng.random() < 0.6), int(rng.integers(2, 5))
+        edges = np.linspace(y0, y1, count + 1) if upright else np.linspace(z0, z1, count + 1)
+        return cut(panel, 1 if upright else 2, edges[1:-1])
+    if kind == "recessed":
+        panel -= between((x1 - (x1 - x0) * rng.uniform(0.2, 0.5), y2, z2), (x1 + 1, y3, z3))
+        return [panel]
+    rim = panel - between((x0 - 1, y2, z2), (x1 + 1, y3, z3))
+    thick = (x1 - x0) * rng.uniform(0.2, 0.6)
+    back = x0 + (x1 - x0 - thick) * rng.uniform(0.2, 0.8)
+    lap = rng.uniform(0.1, 0.6) * border
+    pane = between((back, y2 - lap, z2 - lap), (back + thick, y3 + lap, z3 + lap))
+    return [*(frame_members(rim, y2, y3, z2, z3) if rng.random() < 0.5 else [rim]), pane]
+
+
+def frame_members(rim: Manifold, y2: float, y3: float, z2: float, z3: float) -> list[Manifold]:
+    """The four members of a rectangular frame whose opening lies between these: two uprights, and what is between them."""
+    left, middle, right = cut(rim, 1, (y2, y3))
+    return [left, right, *middle.decompose()]
+
+
+def case_members(body: Manifold, planes: Sequence[tuple[int, float]]) -> list[Manifold]:
+    """A hollow case as boards: cut off what is beyond each plane (axis, place) in turn, on the plane's thinner side."""
+    boards: list[Manifold] = []
+    rest = body
+    for axis, at in planes:
+        below, above = cut(rest, axis, (at,))
+        low, high = rest.bounding_box()[axis], rest.bounding_box()[axis + 3]
+        board, rest = (below, above) if at - low < high - at else (above, below)
+        boards.append(board)
+    return [piece for piece in (*boards, rest) if not piece.is_empty()]
 
 
 def drawer(
@@ -154,16 +186,12 @@ def drawer(
     shapes = [between((x0, y0, z0), (x1, y1, z1)), body]
     long = width * rng.uniform(0.12, 0.6)
     if width > 0.8 and rng.random() < 0.4:
-        shapes += [
-            handle(np.random.default_rng(7), (x1, y, (z0 + z1) / 2), (1, 0, 0), (0, 1, 0), width * 0.15, min(0.045, height / 3))
-            for y in (y0 + width / 4, y1 - width / 4)
-        ]
+        for y in (y0 + width / 4, y1 - width / 4):
+            place = (x1, y, (z0 + z1) / 2)
+            shapes += handle(np.random.default_rng(7), place, (1, 0, 0), (0, 1, 0), width * 0.15, min(0.045, height / 3))
     elif rng.random() < 0.93:
-        shapes.append(
-            handle(
-                rng, (x1, (y0 + y1) / 2, z0 + height * rng.uniform(0.45, 0.8)), (1, 0, 0), (0, 1, 0), long, min(0.05, height / 3)
-            )
-        )
+        place = (x1, (y0 + y1) / 2, z0 + height * rng.uniform(0.45, 0.8))
+        shapes += handle(rng, place, (1, 0, 0), (0, 1, 0), long, min(0.05, height / 3))
     return m.slide(parent, shapes, (1, 0, 0), m.coordinate(0.0, float(depth * rng.uniform(0.5, 0.92))))
 
 

@@ -1,4 +1,4 @@
-"""Cabinets, desks, room doors and windows."""
+"""Cabinets, desks, safes and windows."""
 
 from __future__ import annotations
 
@@ -7,9 +7,21 @@ from itertools import pairwise
 import numpy as np
 from manifold3d import Manifold
 
-from training.data.articulated.fronts import Rect, door_panel, drawer, feet, handle, inset_by, split, swing_door, turning_knob
+from training.data.articulated.fronts import (
+    Rect,
+    case_members,
+    door_panel,
+    drawer,
+    feet,
+    frame_members,
+    handle,
+    inset_by,
+    split,
+    swing_door,
+    turning_knob,
+)
 from training.data.articulated.mechanism import Mechanism
-from training.data.articulated.shapes import ball, between, frame, placed, rod, rounded, unite, wire
+from training.data.articulated.shapes import between, frame, placed, rod, rounded, tray, unite
 
 
 def cabinet(rng: np.random.Generator) -> Mechanism:
@@ -18,8 +30,52 @@ def cabinet(rng: np.random.Generator) -> Mechanism:
 
 
 def chest_of_drawers(rng: np.random.Generator) -> Mechanism:
-    """Drawers only: one to nine."""
+    """Drawers only: one to nine, in a chest, or one or two that nearly fill their case."""
+    if rng.random() < 0.4:
+        return _sleeve(rng)
     return _case(rng, float(rng.uniform(0.3, 0.6)), float(rng.uniform(0.3, 1.2)), float(rng.uniform(0.2, 1.2)), "drawer")
+
+
+def _sleeve(rng: np.random.Generator) -> Mechanism:
+    """A case like a matchbox's, as thin as a sheet or with a frame for a front, around trays that nearly fill it."""
+    m = Mechanism()
+    depth, width, height = rng.uniform(0.15, 0.5), rng.uniform(0.15, 0.7), rng.uniform(0.06, 0.45)
+    smallest = min(depth, width, height)
+    y0, z0, y1, z1, x0 = smallest * rng.uniform(0.02, 0.16, 5) * rng.uniform(0.4, 1.0)
+    rows = 2 if height > 0.15 and rng.random() < 0.3 else 1
+    shelf = 0.5 * (z0 + z1)
+    edges = np.linspace(z0, height - z1 + shelf, rows + 1)
+    cells = [(y0, width - y1, float(a), float(b - shelf)) for a, b in pairwise(edges)]
+    through = rng.random() < 0.15
+    body = between((0, 0, 0), (depth, width, height))
+    for cell in cells:
+        body -= between((-1 if through else x0, cell[0], cell[2]), (depth + 1, cell[1], cell[3]))
+    planes = [(1, y0), (1, width - y1), (2, z0), (2, height - z1)]
+    if not through:
+        planes.insert(0, (0, x0))
+    base = m.base(*(case_members(body, planes) if rng.random() < 0.4 else [body]), *feet(rng, (0, 0, 0), (depth, width, height)))
+    gap = smallest * rng.uniform(0.01, 0.04)
+    for cell in cells:
+        _sleeve_tray(m, rng, base, inset_by(cell, gap), x0 + gap, depth + smallest * rng.uniform(-0.04, 0.06))
+    return m
+
+
+def _sleeve_tray(m: Mechanism, rng: np.random.Generator, base: int, rect: Rect, back: float, front: float) -> None:
+    y0, y1, z0, z1 = rect
+    wall = min(y1 - y0, z1 - z0) * rng.uniform(0.04, 0.16)
+    top = z1 - (z1 - z0) * (0.0 if rng.random() < 0.5 else rng.uniform(0.05, 0.4))
+    body = tray((back, y0, z0), (front, y1, top), wall)
+    pieces = case_members(body, [(1, y0 + wall), (1, y1 - wall), (0, back + wall), (0, front - wall)])
+    shapes = pieces if rng.random() < 0.3 else [body]
+    if rng.random() < 0.4:
+        shapes.append(between((front - wall / 2, y0, z0), (front + wall * rng.uniform(0.1, 0.8), y1, z1)))
+    if rng.random() < 0.9:
+        face = float(unite(shapes).bounding_box()[3])
+        along, room = ((0, 1, 0), y1 - y0) if rng.random() < 0.85 else ((0, 0, 1), 0.6 * (top - z0))
+        place = (face, (y0 + y1) / 2, z0 + (top - z0) * rng.uniform(0.4, 0.65))
+        reach = min((z1 - z0) * rng.uniform(0.2, 0.6), 0.35 * (front - back))
+        shapes += handle(rng, place, (1, 0, 0), along, room * rng.uniform(0.15, 0.7), float(reach))
+    m.slide(base, shapes, (1, 0, 0), m.coordinate(0.0, float((front - back) * rng.uniform(0.4, 0.95))))
 
 
 def wardrobe(rng: np.random.Generator) -> Mechanism:
@@ -48,7 +104,9 @@ def _case(rng: np.random.Generator, depth: float, width: float, height: float, k
         elif what in ("drawer", "sliding") or inset:
             deep = 0.8 * depth if what == "drawer" else 2.6 * panel
             body -= between((depth - deep, y0, z0), (depth + 1, y1, z1))
-    shapes = [body, *feet(rng, (0, 0, 0), (depth, width, height))]
+    boards = hollow and rng.random() < 0.5
+    made_of = case_members(body, _outer_walls(rng, depth, width, height, wall)) if boards else [body]
+    shapes = [*made_of, *feet(rng, (0, 0, 0), (depth, width, height))]
     if rng.random() < 0.4:
         over = rng.uniform(0.0, 0.03)
         shapes.append(between((-0.001, -over, height - 0.005), (depth + over, width + over, height + rng.uniform(0.01, 0.04))))
@@ -65,6 +123,14 @@ def _case(rng: np.random.Generator, depth: float, width: float, height: float, k
         face = depth if within else depth + panel + gap
         _fill(m, rng, base, rect, what, face, panel, face - panel - back, 0.0 if within else wall / 2)
     return m
+
+
+def _outer_walls(rng: np.random.Generator, depth: float, width: float, height: float, wall: float) -> list[tuple[int, float]]:
+    """Where a case is cut into boards (`case_members`): at its back, and at its sides or its top and bottom first."""
+    back: list[tuple[int, float]] = [(0, wall)] if rng.random() < 0.7 else []
+    sides, ends = [(1, wall), (1, width - wall)], [(2, wall), (2, height - wall)]
+    front: list[tuple[int, float]] = [(0, 0.9 * depth)] if rng.random() < 0.15 else []
+    return [*front, *back, *(sides + ends if rng.random() < 0.5 else ends + sides)]
 
 
 def _cell_kind(rng: np.random.Generator, cell: Rect) -> str:
@@ -111,9 +177,9 @@ def _sliding_panels(m: Mechanism, rng: np.random.Generator, base: int, rect: Rec
         low = y0 if first else y1 - wide
         x = front - (0 if first else 1.2 * panel)
         shape = door_panel(rng, (x - panel, low, z0), (x, low + wide, z1))
-        y = low + wide * (0.05 if first else 0.95)
+        y = low + (0.0 if first else wide) + (1 if first else -1) * 0.05 * min(wide, z1 - z0)
         grip = handle(rng, (x, y, (z0 + z1) / 2), (1, 0, 0), (0, 0, 1), (z1 - z0) * 0.2, panel * (1.0 if first else 0.15))
-        shapes = [shape, grip]
+        shapes = [*shape, *grip]
         if first or both:
             m.slide(base, shapes, (0, 1 if first else -1, 0), m.coordinate(0.0, float(travel)))
         else:
@@ -155,62 +221,17 @@ def desk(rng: np.random.Generator) -> Mechanism:
     return m
 
 
-def room_door(rng: np.random.Generator) -> Mechanism:
-    """A door in its frame, with a lever handle or a knob on both sides that turns; one or two leaves."""
-    m = Mechanism()
-    width, height, thick = rng.uniform(0.6, 1.0), rng.uniform(1.2, 2.1), rng.uniform(0.03, 0.06)
-    post = rng.uniform(0.04, 0.1)
-    leaves = 2 if rng.random() < 0.2 else 1
-    total = leaves * width
-    frame_shape = between((-thick, -post, 0), (thick, total + post, height + post)) - between((-1, 0, -1), (1, total, height))
-    if rng.random() < 0.5:
-        frame_shape += between((-thick, -post, -0.02), (thick, total + post, 0.004))
-    if rng.random() < 0.3:
-        frame_shape += between((-thick * 0.9, -post - rng.uniform(0.1, 0.6), 0), (thick * 0.9, -post + 0.01, height + post))
-    base = m.base(frame_shape)
-    for leaf in range(leaves):
-        y0, y1 = leaf * width + 0.004, (leaf + 1) * width - 0.004
-        left = leaf == 0 if leaves == 2 else rng.random() < 0.5
-        low, high = (-thick / 2, y0, 0.008), (thick / 2, y1, height - 0.004)
-        link = swing_door(m, rng, base, low, high, "left" if left else "right", float(rng.uniform(1.4, 2.4)), with_handle=False)
-        if rng.random() < 0.85:
-            _latch(
-                m,
-                rng,
-                link,
-                y1 - 0.09 * width if left else y0 + 0.09 * width,
-                height * rng.uniform(0.42, 0.52),
-                thick,
-                -1 if left else 1,
-            )
-    return m
-
-
-def _latch(m: Mechanism, rng: np.random.Generator, door: int, y: float, z: float, thick: float, inward: int) -> None:
-    """A spindle through the door with a lever or a knob at each end."""
-    reach = rng.uniform(0.04, 0.07)
-    shapes = [rod((-thick / 2 - reach, y, z), (thick / 2 + reach, y, z), 0.011, segments=12)]
-    lever = rng.random() < 0.65
-    for side in (-1, 1):
-        x = side * (thick / 2 + reach)
-        if lever:
-            shapes.append(wire([(x, y, z), (x, y + inward * rng.uniform(0.09, 0.14), z)], 0.01))
-        else:
-            shapes.append(ball((x, y, z), 0.03, (0.7, 1, 1)))
-            shapes.append(between((x - 0.02, y - 0.004, z - 0.034), (x + 0.02, y + 0.004, z + 0.034)))
-    m.hinge(door, shapes, (0, y, z), (-inward, 0, 0), m.coordinate(0.0, float(rng.uniform(0.6, 1.2))))
-
-
 def window(rng: np.random.Generator) -> Mechanism:
     """A frame with sashes that slide sideways or up, or swing out about a side, the top or the bottom."""
     m = Mechanism()
     width, height, deep = rng.uniform(0.4, 1.6), rng.uniform(0.4, 1.4), rng.uniform(0.05, 0.1)
     post = rng.uniform(0.03, 0.08)
     outer = between((-deep / 2, -post, -post), (deep / 2, width + post, height + post))
-    base_shape = outer - between((-1, 0, 0), (1, width, height))
+    rim = outer - between((-1, 0, 0), (1, width, height))
+    shapes = [rim] if rng.random() < 0.6 else frame_members(rim, 0, width, 0, height)
     if rng.random() < 0.35:
-        base_shape += between((-deep / 2, -post - 0.05, -post - 0.03), (deep, width + post + 0.05, -post + 0.005))
-    base = m.base(base_shape)
+        shapes.append(between((-deep / 2, -post - 0.05, -post - 0.03), (deep, width + post + 0.05, -post + 0.005)))
+    base = m.base(*shapes)
     bar, thin = rng.uniform(0.025, 0.06), deep * 0.3
     if rng.random() < 0.55:
         upward = rng.random() < 0.4
@@ -220,15 +241,12 @@ def window(rng: np.random.Generator) -> Mechanism:
             start = 0.003 if number == 0 else span - size - 0.003
             x = 0.6 * thin * (1 if number == 0 else -1)
             rect = (0.003, width - 0.003, start, start + size) if upward else (start, start + size, 0.003, height - 0.003)
-            shapes = [_sash(rng, rect, bar, x - thin / 2, x + thin / 2)]
-            y = width / 2 if upward else rect[0] + (0.06 if number == 0 else 0.94) * size
+            shapes = _sash(rng, rect, bar, x - thin / 2, x + thin / 2)
+            y = width / 2 if upward else (rect[0] + bar / 2 if number == 0 else rect[1] - bar / 2)
             z = rect[2] + bar / 2 if upward else height / 2
             if number == 0:
-                shapes.append(
-                    handle(
-                        rng, (x + thin / 2, y, z), (1, 0, 0), (0, 1, 0) if upward else (0, 0, 1), 0.12, rng.uniform(0.03, 0.06)
-                    )
-                )
+                along = (0, 1, 0) if upward else (0, 0, 1)
+                shapes += handle(rng, (x + thin / 2, y, z), (1, 0, 0), along, 0.12, float(rng.uniform(0.03, 0.06)))
             travel = span - size - 0.006
             sign = 1 if number == 0 else -1
             if number == 0 or rng.random() < 0.4:
@@ -243,19 +261,20 @@ def window(rng: np.random.Generator) -> Mechanism:
     return m
 
 
-def _sash(rng: np.random.Generator, rect: Rect, bar: float, x0: float, x1: float) -> Manifold:
+def _sash(rng: np.random.Generator, rect: Rect, bar: float, x0: float, x1: float) -> list[Manifold]:
     """A frame around a thin pane, perhaps with glazing bars."""
     y0, y1, z0, z1 = rect
-    solid = between((x0, y0, z0), (x1, y1, z1))
+    y2, y3, z2, z3 = inset_by(rect, bar)
     third = (x1 - x0) / 3
-    opening = (y0 + bar, y1 - bar, z0 + bar, z1 - bar)
-    for a, b in ((x0 - 1, x0 + third), (x1 - third, x1 + 1)):
-        solid -= between((a, opening[0], opening[2]), (b, opening[1], opening[3]))
+    rim = between((x0, y0, z0), (x1, y1, z1)) - between((x0 - 1, y2, z2), (x1 + 1, y3, z3))
+    lap = 0.5 * bar
+    pieces = [rim] if rng.random() < 0.6 else frame_members(rim, y2, y3, z2, z3)
+    pieces.append(between((x0 + third, y2 - lap, z2 - lap), (x1 - third, y3 + lap, z3 + lap)))
     if rng.random() < 0.4:
         y, z = (y0 + y1) / 2, (z0 + z1) / 2
-        solid += between((x0 + 0.001, y - bar / 4, z0 + bar / 2), (x1 - 0.001, y + bar / 4, z1 - bar / 2))
-        solid += between((x0 + 0.001, y0 + bar / 2, z - bar / 4), (x1 - 0.001, y1 - bar / 2, z + bar / 4))
-    return solid
+        pieces.append(between((x0 + 0.001, y - bar / 4, z0 + bar / 2), (x1 - 0.001, y + bar / 4, z1 - bar / 2)))
+        pieces.append(between((x0 + 0.001, y0 + bar / 2, z - bar / 4), (x1 - 0.001, y1 - bar / 2, z + bar / 4)))
+    return pieces
 
 
 def _casement(m: Mechanism, rng: np.random.Generator, base: int, side: str, rect: Rect, bar: float, thin: float) -> None:
@@ -269,31 +288,38 @@ def _casement(m: Mechanism, rng: np.random.Generator, base: int, side: str, rect
     }
     origin, axis, (y, z), along = where[side]
     grip = handle(rng, (x1, y, z), (1, 0, 0), along, 0.1, rng.uniform(0.03, 0.06))
-    m.hinge(base, [_sash(rng, rect, bar, x1 - thin, x1), grip], origin, axis, m.coordinate(0.0, float(rng.uniform(0.8, 1.8))))
+    m.hinge(base, [*_sash(rng, rect, bar, x1 - thin, x1), *grip], origin, axis, m.coordinate(0.0, float(rng.uniform(0.8, 1.8))))
 
 
 def safe(rng: np.random.Generator) -> Mechanism:
-    """A thick-walled box with a thick door that carries a dial and a turning handle."""
+    """A thick-walled box with a thick door, in its opening or before it, that carries a dial and a wheel or a lever."""
     m = Mechanism()
     depth, width, height = rng.uniform(0.25, 0.6), rng.uniform(0.3, 0.7), rng.uniform(0.3, 0.9)
     wall, gap = rng.uniform(0.03, 0.08), 0.004
     body = between((0, 0, 0), (depth, width, height)) - between((wall, wall, wall), (depth + 1, width - wall, height - wall))
-    base = m.base(body, *feet(rng, (0, 0, 0), (depth, width, height)))
+    planes = [(0, wall), (1, wall), (1, width - wall), (2, wall), (2, height - wall)]
+    members = case_members(body, planes) if rng.random() < 0.25 else [body]
+    base = m.base(*members, *feet(rng, (0, 0, 0), (depth, width, height)))
     left = rng.random() < 0.5
-    low, high = (depth - wall * 0.8, wall + gap, wall + gap), (depth, width - wall - gap, height - wall - gap)
-    door = swing_door(m, rng, base, low, high, "left" if left else "right", with_handle=False)
-    middle, spread = np.array([depth, width / 2, height / 2]), 0.18 * height
-    turning_knob(m, rng, door, middle + (0, 0, spread), (1, 0, 0), 0.08 * min(width, height), (0, 0, 1))
-    arms = int(rng.integers(1, 5))
-    spokes = []
-    for i in range(arms):
-        turn = 2 * np.pi * i / arms
-        spokes.append(rod((0, 0, 0.04), (0.13 * width * np.cos(turn), 0.13 * width * np.sin(turn), 0.045), 0.008, segments=10))
-    wheel = unite([rod((0, 0, 0.001), (0, 0, 0.05), 0.018), *spokes])
+    thick = wall * rng.uniform(0.5, 0.9)
+    if rng.random() < 0.5:
+        edge, x0 = wall + gap, depth - thick + wall * rng.uniform(0.0, 0.3)
+    else:
+        edge, x0 = wall * rng.uniform(0.0, 0.8), depth + gap
+    face = x0 + thick
+    low, high = (x0, edge, edge), (face, width - edge, height - edge)
+    door = swing_door(m, rng, base, low, high, "left" if left else "right", with_handle=rng.random() < 0.2)
+    middle, spread = np.array([face, width / 2, height / 2]), 0.18 * height
+    if rng.random() < 0.6:
+        radius = rng.uniform(0.07, 0.13) * min(width, height)
+        turning_knob(m, rng, door, middle + (0, 0, spread), (1, 0, 0), radius, (0, 0, 1))
+    arms, long, bar = int(rng.integers(1, 6)), min(width, height) * rng.uniform(0.12, 0.3), rng.uniform(0.007, 0.016)
+    turns = 2 * np.pi * np.arange(arms) / arms
+    tips = [(long * np.cos(turn), long * np.sin(turn), 0.045) for turn in turns]
+    wheel = [rod((0, 0, 0.001), (0, 0, 0.05), 2 * bar), *[rod((0, 0, 0.04), tip, bar, segments=10) for tip in tips]]
     at = middle - (0, 0, spread * 0.6)
-    m.hinge(
-        door, [placed(wheel, frame(at, (1, 0, 0), (0, 0, 1)))], at, (1, 0, 0), m.coordinate(0.0, float(rng.uniform(1.0, 3.0)))
-    )
+    wheel = [placed(piece, frame(at, (1, 0, 0), (0, 0, 1))) for piece in wheel]
+    m.hinge(door, wheel, at, (1, 0, 0), m.coordinate(0.0, float(rng.uniform(1.0, 3.0))))
     return m
 
 

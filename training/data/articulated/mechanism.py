@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Literal, Protocol
 
 import numpy as np
@@ -58,10 +59,16 @@ class Coordinate:
 class Link:
     """A rigid body of the tree."""
 
-    body: Manifold
+    pieces: tuple[Manifold, ...]
+    """What it is put together from; they touch or overlap."""
     parent: int
     """The link it is joined to; its own number for the root."""
     joint: Joint
+
+    @cached_property
+    def body(self) -> Manifold:
+        """All pieces as one, without inner surfaces."""
+        return unite(self.pieces)
 
 
 @dataclass
@@ -78,7 +85,7 @@ class Mechanism:
 
     def base(self, *shapes: Manifold) -> int:
         """Add the body that stands still; returns its number."""
-        return self._add(Link(unite(shapes), len(self.links), Joint("fixed")))
+        return self._add(Link(tuple(shapes), len(self.links), Joint("fixed")))
 
     def hinge(
         self,
@@ -92,20 +99,20 @@ class Mechanism:
     ) -> int:
         """Add a body that turns about an axis through `origin`; returns its number."""
         joint = Joint("revolute", _unit(axis), _triple(origin), coordinate, ratio, pitch)
-        return self._add(Link(unite(shapes), parent, joint))
+        return self._add(Link(tuple(shapes), parent, joint))
 
     def root_hinge(self, shapes: list[Manifold], origin: Vector, axis: Vector, coordinate: int, ratio: float) -> int:
         """Add a body that turns against no other, in an object that has no body at rest; returns its number."""
         joint = Joint("revolute", _unit(axis), _triple(origin), coordinate, ratio)
-        return self._add(Link(unite(shapes), len(self.links), joint))
+        return self._add(Link(tuple(shapes), len(self.links), joint))
 
     def slide(self, parent: int, shapes: list[Manifold], axis: Vector, coordinate: int, ratio: float = 1.0) -> int:
         """Add a body that slides along an axis; returns its number."""
-        return self._add(Link(unite(shapes), parent, Joint("prismatic", _unit(axis), coordinate=coordinate, ratio=ratio)))
+        return self._add(Link(tuple(shapes), parent, Joint("prismatic", _unit(axis), coordinate=coordinate, ratio=ratio)))
 
     def fix(self, parent: int, shapes: list[Manifold]) -> int:
         """Add a body that does not move against its parent and may be apart from it; returns its number."""
-        return self._add(Link(unite(shapes), parent, Joint("fixed")))
+        return self._add(Link(tuple(shapes), parent, Joint("fixed")))
 
     def _add(self, link: Link) -> int:
         self.links.append(link)
@@ -162,12 +169,18 @@ class Assembly:
     """(v,) the same for vertices."""
 
     @staticmethod
-    def of(mechanism: Mechanism) -> Assembly:
-        """Join the links' meshes; a link of several unconnected bodies counts as that many parts."""
+    def of(mechanism: Mechanism, apart: bool = False) -> Assembly:
+        """Join the links' meshes; a link of several unconnected bodies counts as that many parts.
+
+        Args:
+            mechanism: whose links to join.
+            apart: leave the pieces of each link as parts of their own, as models that people put together are; otherwise each
+                link is one body, as what is scanned and meshed is.
+        """
         vertices, faces, part, link_of_face, link_of_vertex = [], [], [], [], []
         start = parts = 0
         for number, link in enumerate(mechanism.links):
-            for body in link.body.decompose():
+            for body in [body for piece in (link.pieces if apart else [link.body]) for body in piece.decompose()]:
                 mesh = body.to_mesh64()
                 vertices.append(np.asarray(mesh.vert_properties)[:, :3])
                 faces.append(np.asarray(mesh.tri_verts, np.int64) + start)

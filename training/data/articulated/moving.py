@@ -272,7 +272,7 @@ def tool_cart(rng: np.random.Generator) -> Mechanism:
     for a, b in spans:
         body -= between((wall, wall, a), (depth + 1, width - wall, b))
     grip = handle(rng, (depth / 2, width, 0.85 * height), (0, 1, 0), (1, 0, 0), 0.6 * depth, 0.05)
-    base = m.base(body, grip)
+    base = m.base(body, *grip)
     for a, b in spans:
         drawer(m, rng, base, (depth - 0.02, wall + 0.003, a + 0.003), (depth, width - wall - 0.003, b - 0.003), 0.85 * depth)
     for x in (0.15, 0.85):

@@ -101,6 +101,21 @@ def ring(radius: float, wire_radius: float, segments: int = 24, degrees: float =
     return Manifold.revolve(circle, segments, degrees)
 
 
+def cut(shape: Manifold, axis: int, places: Sequence[float] | Floats) -> list[Manifold]:
+    """The shape between planes across an axis at rising places: one more than there are planes, empty where nothing is.
+
+    Neighbours overlap by a hair, so that `unite` makes them one body again.
+    """
+    up = np.eye(3)[axis]
+    bounds = shape.bounding_box()
+    lap = 2e-4 * (bounds[axis + 3] - bounds[axis])
+    slices, rest = [], shape
+    for at in places:
+        slices.append(rest.trim_by_plane((-up).tolist(), -float(at) - lap))
+        rest = rest.trim_by_plane(up.tolist(), float(at) - lap)
+    return [*slices, rest]
+
+
 def unite(shapes: Sequence[Manifold]) -> Manifold:
     """One body of all; where they overlap nothing is left inside."""
     return Manifold.batch_boolean(list(shapes), OpType.Add)

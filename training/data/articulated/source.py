@@ -11,9 +11,12 @@ from training.data.articulated.mechanism import Assembly, Kinematics, Mechanism
 from training.data.framing import framed
 from training.data.pool import Pool
 from training.pairs import Pair
-from training.sampling import Floats, Surface, SurfacePoints
+from training.sampling import Floats, Ints, Surface, SurfacePoints
 
 Builder = Callable[[np.random.Generator], Mechanism]
+
+APART_SHARE = 0.5
+"""Of the objects, those whose links are left in the pieces that they were put together from."""
 
 
 class ArticulatedObject:
@@ -24,6 +27,7 @@ class ArticulatedObject:
         self.mechanism = mechanism
         self.assembly = assembly
         self._points = SurfacePoints(self.assembly.surface, seed)
+        self._reach: Floats | None = None
 
     def vertices(self, values: Floats) -> Floats:
         """The mesh's vertices (v, 3) for the coordinates' values (coordinates,)."""
@@ -50,7 +54,9 @@ class ArticulatedObject:
             turns = poses1[:, :3, :3] @ poses0[:, :3, :3].transpose(0, 2, 1)
             return _apply(poses1[link], samples.points), turns[link]
 
-        ends = [_next_values(mechanism, values, rng) for _ in range(targets)]
+        if self._reach is None:
+            self._reach = _reach(mechanism, samples.points, link)
+        ends = [_next_values(mechanism, values, self._reach, rng) for _ in range(targets)]
         fractions = rng.random(targets)
         between = [(float(f), *frame(values + f * (end - values))) for f, end in zip(fractions, ends, strict=True)]
         return framed(points0, normals0, [frame(end) for end in ends], samples.part, between)
@@ -78,14 +84,33 @@ def build_object(builder: Builder, key: Sequence[int], instance: int) -> Articul
     """The object with this number: always the same for the same key."""
     seed = (*key, instance)
     mechanism = builder(np.random.default_rng(seed))
-    return ArticulatedObject(mechanism, Assembly.of(mechanism), seed)
+    apart = np.random.default_rng([*seed, 1]).random() < APART_SHARE
+    return ArticulatedObject(mechanism, Assembly.of(mechanism, bool(apart)), seed)
 
 
-def _next_values(mechanism: Kinematics, values: Floats, rng: np.random.Generator) -> Floats:
-    """Another state: all coordinates move, or, every other time, only a random one or two of them."""
+def _reach(mechanism: Kinematics, points: Floats, link: Ints) -> Floats:
+    """(coordinates,) how far each coordinate alone moves the points (n, 3) from rest, root mean square over all of them."""
+    rest = mechanism.rest
+    start = _apply(mechanism.poses(rest)[link], points)
+    reach = np.empty(len(rest))
+    for number, coordinate in enumerate(mechanism.coordinates):
+        values = rest.copy()
+        upward = coordinate.upper - coordinate.rest >= coordinate.rest - coordinate.lower
+        values[number] = coordinate.upper if upward else coordinate.lower
+        reach[number] = np.sqrt(np.square(_apply(mechanism.poses(values)[link], points) - start).sum(axis=1).mean())
+    return reach
+
+
+def _next_values(mechanism: Kinematics, values: Floats, reach: Floats, rng: np.random.Generator) -> Floats:
+    """Another state: all coordinates move, or, every other time, only a random one or two of them.
+
+    Those that move little of the object are seldom among the few (as the square root of their reach says): a wheel that
+    turns in its place shows next to nothing.
+    """
     drawn = mechanism.random_values(rng)
     if len(values) > 2 and rng.random() < 0.5:
-        few = rng.choice(len(values), int(rng.integers(1, 3)), replace=False)
+        weight = np.sqrt(reach) + 1e-9
+        few = rng.choice(len(values), int(rng.integers(1, 3)), replace=False, p=weight / weight.sum())
         changed: Floats = values.copy()
         changed[few] = drawn[few]
         return changed

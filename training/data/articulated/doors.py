@@ -1,0 +1,168 @@
+"""Doors and gates with latches; bolts and turning locks."""
+
+from __future__ import annotations
+
+import numpy as np
+from manifold3d import Manifold
+
+from training.data.articulated.fronts import Rect, door_panel, frame_members, swing_door
+from training.data.articulated.mechanism import Mechanism
+from training.data.articulated.shapes import Vector, ball, between, box, rod, wire
+
+
+def room_door(rng: np.random.Generator) -> Mechanism:
+    """A door in its frame, with a lever handle or a knob on both sides that turns; one or two leaves."""
+    m = Mechanism()
+    width, height, thick = rng.uniform(0.6, 1.0), rng.uniform(1.2, 2.1), rng.uniform(0.03, 0.06)
+    post = rng.uniform(0.04, 0.1)
+    leaves = 2 if rng.random() < 0.2 else 1
+    total = leaves * width
+    rim = between((-thick, -post, 0), (thick, total + post, height + post)) - between((-1, 0, -1), (1, total, height))
+    shapes = [rim] if rng.random() < 0.5 else frame_members(rim, 0, total, -1, height)
+    if rng.random() < 0.5:
+        shapes.append(between((-thick, -post, -0.02), (thick, total + post, 0.004)))
+    if rng.random() < 0.3:
+        shapes.append(between((-thick * 0.9, -post - rng.uniform(0.1, 0.6), 0), (thick * 0.9, -post + 0.01, height + post)))
+    base = m.base(*shapes)
+    for leaf in range(leaves):
+        y0, y1 = leaf * width + 0.004, (leaf + 1) * width - 0.004
+        left = leaf == 0 if leaves == 2 else rng.random() < 0.5
+        low, high = (-thick / 2, y0, 0.008), (thick / 2, y1, height - 0.004)
+        link = swing_door(m, rng, base, low, high, "left" if left else "right", float(rng.uniform(1.4, 2.4)), with_handle=False)
+        if rng.random() < 0.85:
+            y = y1 - 0.09 * width if left else y0 + 0.09 * width
+            size = float(rng.uniform(0.09, 0.14))
+            latch(m, rng, link, (0, y, height * rng.uniform(0.42, 0.52)), thick, size, -1 if left else 1)
+    return m
+
+
+def gate(rng: np.random.Generator) -> Mechanism:
+    """One or two leaves between posts, low or high, thin or thick, with a latch that turns on both sides."""
+    m = Mechanism()
+    width, height = rng.uniform(0.35, 1.3), rng.uniform(0.4, 2.0)
+    thick = rng.uniform(0.04, 0.28) * min(width, height)
+    leaves = 2 if rng.random() < 0.2 else 1
+    total, gap = leaves * width, rng.uniform(0.01, 0.05) * width
+    post = thick * rng.uniform(0.5, 1.1)
+    low, high = -height * rng.uniform(0.0, 0.15), height * rng.uniform(0.95, 1.2)
+    round_posts = rng.random() < 0.5
+    posts = [_post(-post - gap, post, low, high, round_posts), _post(total + post + gap, post, low, high, round_posts)]
+    joined = []
+    if rng.random() < 0.25:
+        joined.append(between((-post, -post - gap, high - post), (post, total + post + gap, high + post)))
+        posts = [
+            _post(-post - gap, post, low, high + post, round_posts),
+            _post(total + post + gap, post, low, high + post, round_posts),
+        ]
+        height = min(height, high - post - gap)
+    if rng.random() < 0.25:
+        joined.append(between((-1.5 * post, -2 * post - gap, low - post), (1.5 * post, total + 2 * post + gap, low + 0.3 * post)))
+        low_leaf = low + 0.3 * post + gap
+    else:
+        low_leaf = low + rng.uniform(0.0, 0.1) * height
+    if rng.random() < 0.25:
+        side = rng.uniform(0.2, 0.8) * width
+        joined.append(between((-0.4 * post, -post - gap - side, low), (0.4 * post, -post - gap, 0.9 * high)))
+    if any(piece.bounding_box()[4] > total for piece in joined):
+        base = m.base(*posts, *joined)
+    else:
+        base = m.base(posts[0], *joined)
+        m.fix(base, [posts[1]])
+    for leaf in range(leaves):
+        rect = (leaf * width + gap / 4, (leaf + 1) * width - gap / 4, low_leaf, height)
+        left = leaf == 0 if leaves == 2 else bool(rng.random() < 0.5)
+        _hang_leaf(m, rng, base, rect, thick, left)
+    return m
+
+
+def _post(y: float, radius: float, low: float, high: float, round_post: bool) -> Manifold:
+    if round_post:
+        return rod((0, y, low), (0, y, high), radius)
+    return between((-radius, y - radius, low), (radius, y + radius, high))
+
+
+def _hang_leaf(m: Mechanism, rng: np.random.Generator, base: int, rect: Rect, thick: float, left: bool) -> None:
+    y0, y1, z0, z1 = rect
+    hinged, free = (y0, y1) if left else (y1, y0)
+    x = 0.0 if rng.random() < 0.5 else thick / 2
+    inward = -1 if left else 1
+    place = (0.0, free + inward * rng.uniform(0.06, 0.35) * (y1 - y0), z0 + rng.uniform(0.35, 0.65) * (z1 - z0))
+    shapes = _leaf(rng, rect, thick, place)
+    if rng.random() < 0.4:
+        knuckle = thick * rng.uniform(0.1, 0.25)
+        at = hinged + (knuckle if left else -knuckle) * 0.4
+        for z in np.linspace(z0, z1, int(rng.integers(2, 4)) + 2)[1:-1]:
+            shapes.append(rod((0, at, z - 2 * knuckle), (0, at, z + 2 * knuckle), knuckle, segments=10))
+    out = rng.choice([-1, 1])
+    swing = m.coordinate(0.0, float(rng.uniform(1.0, 2.4)))
+    link = m.hinge(base, shapes, (out * x, hinged, 0), (0, 0, -out if left else out), swing)
+    size = min(y1 - y0, z1 - z0) * rng.uniform(0.12, 0.4)
+    if rng.random() < 0.8:
+        latch(m, rng, link, place, thick, float(size), inward)
+
+
+def _leaf(rng: np.random.Generator, rect: Rect, thick: float, lock: Vector) -> list[Manifold]:
+    """A panel, one between round or square stiles, or rails with bars and a plate where the lock is."""
+    y0, y1, z0, z1 = rect
+    half, kind = thick / 2, rng.choice(["panel", "stiles", "bars"], p=[0.4, 0.35, 0.25])
+    if kind == "panel":
+        return door_panel(rng, (-half, y0, z0), (half, y1, z1))
+    if kind == "stiles":
+        stile = half if rng.random() < 0.6 else rng.uniform(0.03, 0.12) * (y1 - y0)
+        round_stile, thin = stile == half, half * rng.uniform(0.3, 0.95)
+        sides = (
+            [rod((0, y, z0), (0, y, z1), half) for y in (y0 + half, y1 - half)]
+            if round_stile
+            else [between((-half, y - stile, z0), (half, y + stile, z1)) for y in (y0 + stile, y1 - stile)]
+        )
+        return [*sides, between((-thin, y0 + stile, z0), (thin, y1 - stile, z1))]
+    bar = half * rng.uniform(0.25, 0.6)
+    count = int(rng.integers(3, 8))
+    round_bar = rng.random() < 0.5
+    places = np.linspace(y0 + bar, y1 - bar, count)
+    uprights = [
+        rod((0, y, z0), (0, y, z1), bar, segments=10) if round_bar else between((-bar, y - bar, z0), (bar, y + bar, z1))
+        for y in places
+    ]
+    rails = [
+        between((-half, y0, z - bar), (half, y1, z + bar))
+        for z in z0 + (z1 - z0) * np.linspace(0.12, 0.88, int(rng.integers(2, 4)))
+    ]
+    wide, tall = 0.6 * (places[1] - places[0]) + bar, rng.uniform(0.05, 0.15) * (z1 - z0)
+    return [*uprights, *rails, box(lock, (1.6 * half, 2 * wide, 2 * tall))]
+
+
+def latch(m: Mechanism, rng: np.random.Generator, door: int, at: Vector, thick: float, size: float, inward: int) -> int:
+    """A spindle through a door with a lever or a knob at each end, which turns; returns the link.
+
+    Args:
+        m: gets the latch.
+        rng: chooses lever, knob and proportions.
+        door: the link that carries it.
+        at: the spindle's middle, inside the door.
+        thick: the door's.
+        size: a lever's length.
+        inward: +1 where levers point along +y, -1 along -y.
+    """
+    _, y, z = at
+    reach, bar = size * rng.uniform(0.3, 0.7), size * rng.uniform(0.07, 0.16)
+    out = thick / 2 + reach
+    core, neck = 0.45 * bar, bar * rng.uniform(0.8, 1.8)
+    sides = (-1, 1) if rng.random() < 0.85 else (1,)
+    shapes = [rod((-thick / 2 - 0.1 * reach, y, z), (out, y, z), core, segments=12)]
+    shapes += [rod((side * (thick / 2 - 0.1 * reach), y, z), (side * out, y, z), neck, segments=12) for side in sides]
+    lever = rng.random() < 0.65
+    for side in sides:
+        x = side * out
+        if lever:
+            bent = 0.4 * reach if rng.random() < 0.3 else 0.0
+            tip = (x - side * bent, y + inward * size, z)
+            shapes.append(wire([(x, y, z), (x, y + inward * 0.7 * size, z), tip], bar))
+            if rng.random() < 0.3:
+                shapes.append(ball(tip, 1.6 * bar))
+        else:
+            shapes.append(ball((x, y, z), 0.3 * size, (0.7, 1, 1)))
+            shapes.append(
+                between((x - 0.15 * size, y - bar / 2, z - 0.35 * size), (x + 0.15 * size, y + bar / 2, z + 0.35 * size))
+            )
+    return m.hinge(door, shapes, (0, y, z), (-inward, 0, 0), m.coordinate(0.0, float(rng.uniform(0.6, 1.5))))
