@@ -5,9 +5,18 @@ from __future__ import annotations
 import numpy as np
 from manifold3d import Manifold
 
-from training.data.articulated.fronts import drawer, feet, handle, push_button, swing_door, turning_knob
+from training.data.articulated.fronts import (
+    case_members,
+    drawer,
+    feet,
+    frame_members,
+    handle,
+    push_button,
+    swing_door,
+    turning_knob,
+)
 from training.data.articulated.mechanism import Mechanism
-from training.data.articulated.shapes import between, box, frame, placed, plate, rod, rounded, turned, unite, vessel, wire
+from training.data.articulated.shapes import between, box, cut, frame, placed, rod, rounded, turned, unite, vessel, wire
 
 _GAP = 0.004
 
@@ -23,7 +32,11 @@ def oven(rng: np.random.Generator) -> Mechanism:
     body = between((0, 0, 0), (depth, width, height))
     if hollow:
         body -= between((wall, wall, low + wall), (depth + 1, width - wall, top - wall))
-    shapes = [body, *feet(rng, (0, 0, 0), (depth, width, height))]
+    if low > 0.1:
+        body -= between((wall, wall, wall), (depth + 1, width - wall, low - wall / 2))
+    planes = [(2, top), (2, low), (1, wall), (1, width - wall), (0, wall)]
+    boards = case_members(body, planes) if hollow and rng.random() < 0.35 else [body]
+    shapes = [*boards, *feet(rng, (0, 0, 0), (depth, width, height))]
     if rng.random() < 0.7:
         for x in (0.3, 0.7):
             for y in (0.27, 0.73):
@@ -31,8 +44,6 @@ def oven(rng: np.random.Generator) -> Mechanism:
                 shapes.append(rod((x * depth, y * width, height - 0.005), (x * depth, y * width, height + 0.012), radius))
     if rng.random() < 0.3:
         shapes.append(between((0, 0, height - 0.005), (0.05, width, height + rng.uniform(0.06, 0.2))))
-    if low > 0.1:
-        shapes[0] -= between((wall, wall, wall), (depth + 1, width - wall, low - wall / 2))
     base = m.base(*shapes)
     swing_door(
         m, rng, base, (depth + _GAP, 0, low + _GAP), (depth + panel, width, top - _GAP), "bottom", float(rng.uniform(1.2, 1.65))
@@ -70,7 +81,9 @@ def fridge(rng: np.random.Generator) -> Mechanism:
         body -= between((wall, y0 + wall / 2, z0 + wall / 2), (depth + 1, y1 - wall / 2, z1 - wall / 2))
         for z in np.linspace(z0, z1, int(rng.integers(1, 4)) + 1)[1:-1]:
             shelves.append(between((wall - 0.01, y0 + wall / 2 - 0.01, z), (0.85 * depth, y1 - wall / 2 + 0.01, z + 0.012)))
-    base = m.base(body, *shelves, *feet(rng, (0, 0, 0), (depth, width, height)))
+    planes = [(0, wall), (1, wall), (1, width - wall), (2, wall / 2), (2, height - wall / 2)]
+    boards = case_members(body, planes) if hollow and rng.random() < 0.35 else [body]
+    base = m.base(*boards, *shelves, *feet(rng, (0, 0, 0), (depth, width, height)))
     right = rng.random() < 0.6
     for number, (y0, y1, z0, z1) in enumerate(cells):
         low, high = (depth + _GAP, y0 + 0.002, z0 + 0.003), (depth + panel, y1 - 0.002, z1 - 0.003)
@@ -95,7 +108,17 @@ def microwave(rng: np.random.Generator) -> Mechanism:
     body = between((0, 0, 0), (depth, width, height)) - between((front, -1, -1), (depth + 1, split_y, height + 1))
     if rng.random() < 0.85:
         body -= between((wall, wall, wall), (depth + 1, split_y - wall, height - wall))
-    base = m.base(body, *feet(np.random.default_rng(0), (0, 0, 0), (depth, width, height)))
+    built = rng.random()
+    if built < 0.4:
+        rest, beside = cut(body, 1, (split_y,))
+        pieces = [rest, *cut(beside, 0, (front,))]
+    elif built < 0.6:
+        pieces = case_members(body, [(1, split_y), (0, wall), (1, wall), (2, wall), (2, height - wall)])
+    else:
+        pieces = [body]
+    if rng.random() < 0.3:
+        pieces.append(box((depth, (split_y + width) / 2, 0.85 * height), (0.02, 0.7 * (width - split_y), 0.12 * height)))
+    base = m.base(*pieces, *feet(np.random.default_rng(0), (0, 0, 0), (depth, width, height)))
     low, high = (front + _GAP, 0.0, 0.003), (depth, split_y - 0.003, height - 0.003)
     swing_door(m, rng, base, low, high, "bottom" if falls else "left", with_handle=rng.random() < 0.85)
     middle = (split_y + width) / 2
@@ -299,18 +322,24 @@ def printer(rng: np.random.Generator) -> Mechanism:
 
 
 def vent_louver(rng: np.random.Generator) -> Mechanism:
-    """A frame with slats that all turn together."""
+    """A frame with a few broad or many narrow slats, flat or standing, that all turn together about a middle or an edge."""
     m = Mechanism()
     width, height, deep = rng.uniform(0.3, 1.0), rng.uniform(0.3, 1.0), rng.uniform(0.03, 0.08)
-    post, count = rng.uniform(0.03, 0.06), int(rng.integers(3, 10))
+    post, count = rng.uniform(0.02, 0.06), int(rng.integers(2, 8))
     rim = between((-deep, -post, -post), (deep, width + post, height + post)) - between((-1, 0, 0), (1, width, height))
-    base = m.base(rim)
-    pitch = height / count
-    thin = min(0.01, 0.15 * pitch)
-    turn = m.coordinate(-0.2, float(rng.uniform(1.0, 1.5)), 0.0)
+    upright = rng.random() < 0.3
+    base = m.base(*([rim] if rng.random() < 0.6 else frame_members(rim, 0, width, 0, height)))
+    pitch = (width if upright else height) / count
+    thin = min(0.01, 0.15 * pitch) * rng.uniform(0.7, 2.0)
+    about = rng.choice([0.0, 0.45], p=[0.6, 0.4]) * pitch
+    turn = m.coordinate(-0.2 if about == 0 else 0.0, float(rng.uniform(1.0, 1.5)), 0.0)
     for i in range(count):
-        z = (i + 0.5) * pitch
-        slat = plate([(-thin, -0.45 * pitch), (thin, -0.45 * pitch), (thin, 0.45 * pitch), (-thin, 0.45 * pitch)], width - 0.01)
-        shape = placed(slat, frame((0, width / 2, z), (0, 1, 0), (1, 0, 0)))
-        m.hinge(base, [shape], (0, 0, z), (0, 1, 0), turn)
+        at = (i + 0.5) * pitch
+        half = 0.45 * pitch
+        if upright:
+            shape = between((-thin, at - half, 0.005), (thin, at + half, height - 0.005))
+            m.hinge(base, [shape], (0, at - about, 0), (0, 0, -1), turn)
+        else:
+            shape = between((-thin, 0.005, at - half), (thin, width - 0.005, at + half))
+            m.hinge(base, [shape], (0, 0, at + about), (0, -1, 0), turn)
     return m

@@ -164,7 +164,11 @@ def button_box(rng: np.random.Generator) -> Mechanism:
     room = float(size[others[0]]) / count
     radius = 0.5 * min(room, float(size[others[1]])) * rng.uniform(0.4, 0.75)
     places = [out * size[out_axis] / 2 + np.eye(3)[others[0]] * room * (i - (count - 1) / 2) for i in range(count)]
-    shapes = [rounded((0, 0, 0), size, 0.15 * float(size.min()))]
+    shapes = [rounded((0, 0, 0), size, 0.15 * float(size.min()))] if rng.random() < 0.5 else [box((0, 0, 0), size)]
+    if rng.random() < 0.4:
+        behind = size * rng.uniform(0.8, 1.4, 3)
+        behind[out_axis] = size[out_axis] * rng.uniform(0.5, 2.0)
+        shapes.append(box(-out * 0.49 * (size[out_axis] + behind[out_axis]), behind))
     if count == 1 and rng.random() < 0.5:
         collar = rod((0, 0, -0.01), (0, 0, radius * 0.3), radius * 1.4) - rod((0, 0, -1), (0, 0, 1), radius * 1.3)
         shapes.append(placed(collar, frame(places[0], out)))
@@ -186,11 +190,12 @@ def light_switch(rng: np.random.Generator) -> Mechanism:
     for y in places:
         plate_shape -= box((0, y, 0), (thick * 1.2, wide + 0.002, tall + 0.002))
     base = m.base(plate_shape)
+    long, tilt = rng.uniform(0.02, 0.05), float(rng.uniform(0.2, 0.4))
     for y in places:
         if toggle:
             shape = unite(
                 [
-                    rod((-0.3 * thick, y, 0), (0.022, y, 0), 0.004, 0.005, 12),
+                    rod((-0.3 * thick, y, 0), (long, y, 0), 0.004, long * 0.22, 12),
                     rod((-0.3 * thick, y - 0.4 * wide, 0), (-0.3 * thick, y + 0.4 * wide, 0), 0.0045, segments=12),
                 ]
             )
@@ -205,7 +210,7 @@ def light_switch(rng: np.random.Generator) -> Mechanism:
                 (-0.3 * thick, half),
             ]
             shape = placed(plate(outline, wide), frame((0.1 * thick, y, 0), (0, -1, 0), (1, 0, 0)))
-            m.hinge(base, [shape], (0, y, 0), (0, 1, 0), m.coordinate(-0.2, 0.2, -0.2))
+            m.hinge(base, [shape], (0, y, 0), (0, 1, 0), m.coordinate(-tilt, tilt, -tilt))
     return m
 
 

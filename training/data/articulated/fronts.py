@@ -182,15 +182,25 @@ def drawer(
     side = margin + 0.04 * min(width, height) + 0.002
     back, top = (x0 - depth, y0 + side, z0 + side), z1 - height * rng.uniform(0.1, 0.4)
     front = (x0 + 0.3 * (x1 - x0), y1 - side, top)
-    body = tray(back, front, min(0.012, 0.08 * min(width, height))) if hollow else between(back, front)
-    shapes = [between((x0, y0, z0), (x1, y1, z1)), body]
+    wall = min(0.012, 0.08 * min(width, height))
+    panel, ceiling = between((x0, y0, z0), (x1, y1, z1)), z1
+    if not hollow:
+        shapes = [panel, between(back, front)]
+    elif rng.random() < 0.3:
+        y2, y3 = (y0, y1) if margin == 0 else (y0 + side, y1 - side)
+        ceiling = top if rng.random() < 0.5 else z1 - (0 if margin == 0 else side)
+        shapes = [tray((back[0], y2, back[2]), (x1, y3, ceiling), wall * rng.uniform(1.0, 1.8))]
+    else:
+        box_body = tray(back, front, wall)
+        planes = [(1, back[1] + wall), (1, front[1] - wall), (0, x0 - depth + wall)]
+        shapes = [panel, *(case_members(box_body, planes) if rng.random() < 0.3 else [box_body])]
     long = width * rng.uniform(0.12, 0.6)
     if width > 0.8 and rng.random() < 0.4:
         for y in (y0 + width / 4, y1 - width / 4):
             place = (x1, y, (z0 + z1) / 2)
             shapes += handle(np.random.default_rng(7), place, (1, 0, 0), (0, 1, 0), width * 0.15, min(0.045, height / 3))
     elif rng.random() < 0.93:
-        place = (x1, (y0 + y1) / 2, z0 + height * rng.uniform(0.45, 0.8))
+        place = (x1, (y0 + y1) / 2, z0 + (ceiling - z0) * rng.uniform(0.45, 0.8))
         shapes += handle(rng, place, (1, 0, 0), (0, 1, 0), long, min(0.05, height / 3))
     return m.slide(parent, shapes, (1, 0, 0), m.coordinate(0.0, float(depth * rng.uniform(0.5, 0.92))))
 
@@ -231,12 +241,17 @@ def push_button(
     """A round or square button that is pressed into a surface; returns the link."""
     reach = radius * rng.uniform(0.5, 1.2) if travel is None else travel * 1.2
     gap = 0.02 * radius
-    if rng.random() < 0.6:
-        shape = rod((0, 0, gap), (0, 0, reach), radius, radius * rng.uniform(0.85, 1.0))
-    else:
-        shape = rounded((0, 0, (gap + reach) / 2), (1.8 * radius, 1.8 * radius, reach - gap), 0.2 * min(radius, reach))
+    kind = rng.choice(["round", "square", "capped"], p=[0.45, 0.3, 0.25])
     moves = float(0.85 * (reach - gap)) if travel is None else travel
-    return m.slide(parent, [placed(shape, frame(at, out))], -np.asarray(out, float), m.coordinate(0.0, moves))
+    if kind == "round":
+        shapes = [rod((0, 0, gap), (0, 0, reach), radius, radius * rng.uniform(0.85, 1.0))]
+    elif kind == "square":
+        shapes = [rounded((0, 0, (gap + reach) / 2), (1.8 * radius, 1.8 * radius, reach - gap), 0.2 * min(radius, reach))]
+    else:
+        cap = reach * rng.uniform(0.25, 0.5)
+        stem = rod((0, 0, gap), (0, 0, reach + 0.5 * cap), radius * rng.uniform(0.3, 0.7), segments=16)
+        shapes = [stem, rod((0, 0, reach), (0, 0, reach + cap), radius, radius * rng.uniform(0.7, 1.0))]
+    return m.slide(parent, [placed(each, frame(at, out)) for each in shapes], -np.asarray(out, float), m.coordinate(0.0, moves))
 
 
 def feet(rng: np.random.Generator, low: Vector, high: Vector) -> list[Manifold]:

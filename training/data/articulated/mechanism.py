@@ -11,10 +11,13 @@ import numpy as np
 from manifold3d import Manifold
 from numpy.typing import NDArray
 
-from training.data.articulated.shapes import Vector, unite
+from training.data.articulated.shapes import Vector, cut, unite
 from training.sampling import Surface
 
 Floats = NDArray[np.float64]
+
+_SAWN = 0.12
+"""Of the pieces of a body that is left in pieces, those that are two."""
 
 
 @dataclass(frozen=True)
@@ -169,18 +172,19 @@ class Assembly:
     """(v,) the same for vertices."""
 
     @staticmethod
-    def of(mechanism: Mechanism, apart: bool = False) -> Assembly:
+    def of(mechanism: Mechanism, pieces: np.random.Generator | None = None) -> Assembly:
         """Join the links' meshes; a link of several unconnected bodies counts as that many parts.
 
         Args:
             mechanism: whose links to join.
-            apart: leave the pieces of each link as parts of their own, as models that people put together are; otherwise each
-                link is one body, as what is scanned and meshed is.
+            pieces: leaves most links in pieces that are parts of their own, as in models that people put together, and says
+                which; where None each link is one body, as what is scanned and meshed is.
         """
         vertices, faces, part, link_of_face, link_of_vertex = [], [], [], [], []
         start = parts = 0
         for number, link in enumerate(mechanism.links):
-            for body in [body for piece in (link.pieces if apart else [link.body]) for body in piece.decompose()]:
+            bodies = [link.body] if pieces is None else _in_pieces(link, pieces)
+            for body in [body for whole in bodies for body in whole.decompose()]:
                 mesh = body.to_mesh64()
                 vertices.append(np.asarray(mesh.vert_properties)[:, :3])
                 faces.append(np.asarray(mesh.tri_verts, np.int64) + start)
@@ -191,6 +195,21 @@ class Assembly:
                 parts += 1
         surface = Surface(np.vstack(vertices), np.vstack(faces), np.concatenate(part))
         return Assembly(surface, np.concatenate(link_of_face), np.concatenate(link_of_vertex))
+
+
+def _in_pieces(link: Link, rng: np.random.Generator) -> list[Manifold]:
+    """A link's pieces, some of them sawn through; or, one time in five, all of it as one."""
+    if rng.random() < 0.2:
+        return [link.body]
+    pieces: list[Manifold] = []
+    for piece in link.pieces:
+        if rng.random() < _SAWN and not piece.is_empty():
+            low, high = np.split(np.array(piece.bounding_box()), 2)
+            axis = int(np.argmax(high - low)) if rng.random() < 0.7 else int(rng.integers(3))
+            pieces += cut(piece, axis, [low[axis] + rng.uniform(0.2, 0.8) * (high - low)[axis]])
+        else:
+            pieces.append(piece)
+    return pieces
 
 
 def rotation_about(axis: Floats, angle: float) -> Floats:

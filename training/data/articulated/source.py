@@ -84,8 +84,8 @@ def build_object(builder: Builder, key: Sequence[int], instance: int) -> Articul
     """The object with this number: always the same for the same key."""
     seed = (*key, instance)
     mechanism = builder(np.random.default_rng(seed))
-    apart = np.random.default_rng([*seed, 1]).random() < APART_SHARE
-    return ArticulatedObject(mechanism, Assembly.of(mechanism, bool(apart)), seed)
+    rng = np.random.default_rng([*seed, 1])
+    return ArticulatedObject(mechanism, Assembly.of(mechanism, rng if rng.random() < APART_SHARE else None), seed)
 
 
 def _reach(mechanism: Kinematics, points: Floats, link: Ints) -> Floats:
