@@ -45,6 +45,7 @@ CATEGORIES: dict[str, Builder] = {
     "light_switch": controls.light_switch,
     "lighter": boxes.lighter,
     "louver": appliances.vent_louver,
+    "lock": doors.lock,
     "mailbox": boxes.mailbox,
     "microwave": appliances.microwave,
     "mixer": appliances.blender,

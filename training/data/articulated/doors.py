@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from manifold3d import Manifold
 
-from training.data.articulated.fronts import Rect, door_panel, frame_members, swing_door
+from training.data.articulated.fronts import Rect, door_panel, frame_members, handle, swing_door
 from training.data.articulated.mechanism import Mechanism
-from training.data.articulated.shapes import Vector, ball, between, box, rod, wire
+from training.data.articulated.shapes import Vector, ball, between, box, frame, placed, rod, wire
 
 
 def room_door(rng: np.random.Generator) -> Mechanism:
@@ -166,3 +166,107 @@ def latch(m: Mechanism, rng: np.random.Generator, door: int, at: Vector, thick: 
                 between((x - 0.15 * size, y - bar / 2, z - 0.35 * size), (x + 0.15 * size, y + bar / 2, z + 0.35 * size))
             )
     return m.hinge(door, shapes, (0, y, z), (-inward, 0, 0), m.coordinate(0.0, float(rng.uniform(0.6, 1.5))))
+
+
+def lock(rng: np.random.Generator) -> Mechanism:
+    """A plate, a door or a box with a door, locked by sliding bolts, turning levers, hooks or hasps; perhaps a handle beside."""
+    m = Mechanism()
+    width, height = rng.uniform(0.12, 0.5), rng.uniform(0.1, 0.5)
+    depth = min(width, height) * rng.uniform(0.06, 1.2)
+    body = between((-depth, 0, 0), (0, width, height))
+    front = min(width, height) * rng.uniform(0.02, 0.08)
+    edge = min(width, height) * rng.uniform(0.03, 0.15)
+    kind = rng.choice(["plate", "panel", "door"], p=[0.35, 0.3, 0.35])
+    if kind == "door":
+        wall = edge * rng.uniform(0.5, 1.0)
+        if depth > 3 * wall:
+            body -= between((wall - depth, wall, wall), (1, width - wall, height - wall))
+        base = m.base(body)
+        low, high = (0.003, edge * 0.3, edge * 0.3), (0.003 + front, width - edge * 0.3, height - edge * 0.3)
+        carrier = swing_door(m, rng, base, low, high, "left" if rng.random() < 0.5 else "right", with_handle=False)
+        face = 0.003 + front
+    else:
+        panel = between((-front / 2, edge, edge), (front, width - edge, height - edge))
+        carrier = m.base(body, *([panel] if kind == "panel" else []), *_fixed_handle(rng, width, height, front, kind == "panel"))
+        face = front if kind == "panel" else 0.0
+    rect = (1.2 * edge, width - 1.2 * edge, 1.2 * edge, height - 1.2 * edge)
+    y0, y1, z0, z1 = rect
+    if rng.random() < 0.25:
+        middle = (z0 + z1) / 2
+        _lock_part(m, rng, carrier, (y0, y1, z0, middle), face)
+        _lock_part(m, rng, carrier, (y0, y1, middle, z1), face)
+    else:
+        _lock_part(m, rng, carrier, rect, face)
+    return m
+
+
+def _fixed_handle(rng: np.random.Generator, width: float, height: float, front: float, panel: bool) -> list[Manifold]:
+    """Beside a lock, near the edge: what looks as if it moved and does not."""
+    if rng.random() < 0.5:
+        return []
+    place = (front if panel else 0.0, 0.8 * width, 0.5 * height)
+    return handle(rng, place, (1, 0, 0), (0, 0, 1), height * rng.uniform(0.2, 0.5), min(width, height) * rng.uniform(0.08, 0.3))
+
+
+def _lock_part(m: Mechanism, rng: np.random.Generator, carrier: int, rect: Rect, face: float) -> None:
+    """A bolt, a lever, a hook or a hasp on a face at x, within a rectangle."""
+    y0, y1, z0, z1 = rect
+    y, z = rng.uniform(0.3, 0.6) * (y1 - y0) + y0, rng.uniform(0.4, 0.6) * (z1 - z0) + z0
+    size = min(y1 - y0, z1 - z0)
+    gap = 0.01 * size
+    kind = rng.choice(["bolt", "lever", "hasp"], p=[0.4, 0.4, 0.2])
+    if kind == "bolt":
+        _bolt(m, rng, carrier, rect, face + gap, float(z))
+    elif kind == "lever":
+        rose, thick, long = size * rng.uniform(0.06, 0.16), size * rng.uniform(0.02, 0.06), size * rng.uniform(0.15, 0.5)
+        if rng.random() < 0.5:
+            m.fix(carrier, [rod((face + gap / 4, y, z), (face + gap, y, z), 1.3 * rose)])
+        lift = face + gap + size * rng.uniform(0.06, 0.2)
+        turn = rng.uniform(0, 2 * np.pi)
+        tip = np.array([lift, y + long * np.cos(turn), z + long * np.sin(turn)])
+        shapes = [rod((face + gap, y, z), (lift, y, z), rose * rng.uniform(0.4, 0.9))]
+        if rng.random() < 0.5:
+            shapes.append(wire([(lift, y, z), tip], thick))
+        else:
+            bar = box((0.4 * long, 0, 0), (1.2 * long, 2 * thick, 1.2 * thick))
+            shapes.append(placed(bar, frame((lift, y, z), (1, 0, 0), tip - (lift, y, z))))
+        limit = float(rng.uniform(0.7, 2.6))
+        low = 0.0 if rng.random() < 0.7 else -limit / 2
+        m.hinge(carrier, shapes, (face, y, z), (1, 0, 0), m.coordinate(low, low + limit, 0.0))
+    else:
+        long, tall, thick = (y1 - y0) * rng.uniform(0.25, 0.6), (z1 - z0) * rng.uniform(0.15, 0.4), size * rng.uniform(0.02, 0.05)
+        start, x = y0 + 0.1 * (y1 - y0), face + gap
+        flap = [between((x, start, z - tall / 2), (x + thick, start + long, z + tall / 2))]
+        flap.append(rod((x + thick / 2, start, z - tall / 2), (x + thick / 2, start, z + tall / 2), thick, segments=10))
+        flap.append(ball((x + thick, start + 0.85 * long, z), tall * rng.uniform(0.1, 0.3)))
+        m.hinge(carrier, flap, (x + thick, start, 0), (0, 0, -1), m.coordinate(0.0, float(rng.uniform(0.8, 2.8))))
+
+
+def _bolt(m: Mechanism, rng: np.random.Generator, carrier: int, rect: Rect, x: float, z: float) -> None:
+    """A round or flat bolt in one to three staples, with a knob or a bent end."""
+    y0, y1, z0, z1 = rect
+    room = y1 - y0
+    thick = min(room, z1 - z0) * rng.uniform(0.03, 0.1)
+    travel, long = room * rng.uniform(0.15, 0.4), room * rng.uniform(0.35, 0.6)
+    middle = x + 1.1 * thick
+    round_bolt = rng.random() < 0.6
+    bolt = (
+        rod((middle, y0, z), (middle, y0 + long, z), thick, segments=14)
+        if round_bolt
+        else between((middle - thick, y0, z - 1.5 * thick), (middle + thick, y0 + long, z + 1.5 * thick))
+    )
+    at = y0 + long * rng.uniform(0.2, 0.8)
+    out = middle + thick * rng.uniform(2.0, 6.0)
+    shapes = [bolt, rod((middle, at, z), (out, at, z), 0.6 * thick, segments=10)]
+    shapes.append(
+        ball((out, at, z), thick * rng.uniform(1.0, 2.0))
+        if rng.random() < 0.6
+        else between((out - thick / 2, at - 2 * thick, z - 2 * thick), (out + thick / 2, at + 2 * thick, z + 2 * thick))
+    )
+    m.slide(carrier, shapes, (0, 1, 0), m.coordinate(0.0, float(travel)))
+    for place in rng.permutation([y0 + 0.08 * long, y0 + 0.92 * long, y0 + long + 0.8 * travel])[: int(rng.integers(1, 4))]:
+        wide = 0.5 * thick
+        hole = between((x - 1, place - 1, z - 1.7 * thick), (middle + 1.2 * thick, place + 1, z + 1.7 * thick))
+        if abs(place - at) > 3.2 * thick:
+            arch = between((x - 0.1 * thick, place - wide, z - 2.6 * thick), (middle + 2 * thick, place + wide, z + 2.6 * thick))
+            m.fix(carrier, [arch - hole])

@@ -37,7 +37,7 @@ Rect = tuple[float, float, float, float]
 def handle(
     rng: np.random.Generator, at: Vector, out: Vector, along: Vector, length: float, size: float | None = None
 ) -> list[Manifold]:
-    """A handle that sticks out of a surface at a point, in pieces: a bar on posts, a bow, a knob or a ledge.
+    """A handle that sticks out of a surface at a point, in pieces: a bar on posts, a hoop, a bow, a knob or a ledge.
 
     Args:
         rng: chooses kind and proportions.
@@ -47,11 +47,11 @@ def handle(
         length: of a long handle.
         size: how far it sticks out; random where None.
     """
-    reach = float(rng.uniform(0.025, 0.06)) if size is None else size
+    reach = float(rng.uniform(0.025, 0.06) * (2.0 if rng.random() < 0.2 else 1.0)) if size is None else size
     thick = reach * rng.uniform(0.12, 0.25)
-    kind = rng.choice(["bar", "square bar", "bow", "knob", "ledge"], p=[0.3, 0.2, 0.2, 0.2, 0.1])
+    kind = rng.choice(["bar", "square bar", "hoop", "bow", "knob", "ledge"], p=[0.25, 0.2, 0.15, 0.15, 0.17, 0.08])
     half = length / 2
-    sunk = -0.2 * reach
+    sunk = -min(0.2 * reach, 0.012)
     if kind == "bar":
         inset = half * rng.uniform(0.75, 1.0)
         posts = [rod((s * inset, 0, sunk), (s * inset, 0, reach), thick, segments=12) for s in (-1, 1)]
@@ -60,6 +60,10 @@ def handle(
         inset = half * rng.uniform(0.8, 1.0)
         posts = [between((s * inset - thick, -thick, sunk), (s * inset + thick, thick, reach)) for s in (-1, 1)]
         made = [*posts, between((-half - thick, -thick, reach - 2 * thick), (half + thick, thick, reach))]
+    elif kind == "hoop":
+        corner = half * rng.uniform(0.6, 1.0)
+        made = [wire([(s * half, 0, sunk), (s * corner, 0, reach)], thick) for s in (-1, 1)]
+        made.append(wire([(-corner, 0, reach), (corner, 0, reach)], thick * rng.uniform(0.9, 1.5)))
     elif kind == "bow":
         angle = np.linspace(0, np.pi, 9)
         made = [wire([(-half * np.cos(a), 0, sunk + (reach - sunk) * np.sin(a) ** 0.6) for a in angle], thick)]

@@ -387,10 +387,10 @@ def clock(rng: np.random.Generator) -> Mechanism:
 
 
 def wheelbarrow(rng: np.random.Generator) -> Mechanism:
-    """Things on one or two wheels: a barrow, a scooter-like board, a toy car with turning wheels and doors."""
+    """A toy car with turning wheels that steer, and a bed that tips, a bonnet or a crane."""
     m = Mechanism()
     long, wide, tall = rng.uniform(0.2, 0.4), rng.uniform(0.1, 0.18), rng.uniform(0.05, 0.1)
-    radius = rng.uniform(0.025, 0.05)
+    radius = rng.uniform(0.03, 0.065)
     z = radius * 1.3
     body = rounded((0, 0, z + tall / 2), (long, wide, tall), 0.012)
     cab = rng.random() < 0.6
@@ -399,10 +399,15 @@ def wheelbarrow(rng: np.random.Generator) -> Mechanism:
     else:
         body -= between((-0.45 * long, -0.42 * wide, z + 0.3 * tall), (0.2 * long, 0.42 * wide, z + 2 * tall))
     base = m.base(body)
+    low = z + (1.67 if cab else 1.02) * tall
     if rng.random() < 0.5:
-        low = z + (1.67 if cab else 1.02) * tall
         bed = tray((-0.48 * long, -0.45 * wide, low), (0.2 * long, 0.45 * wide, low + 0.7 * tall), 0.006)
         m.hinge(base, [bed], (-0.45 * long, 0, low), (0, -1, 0), m.coordinate(0.0, 0.9))
+    elif rng.random() < 0.6:
+        _crane(m, rng, base, low, float(long), float(tall))
+    if rng.random() < 0.4:
+        bonnet = between((0.25 * long, -0.4 * wide, z + 1.02 * tall), (0.46 * long, 0.4 * wide, z + 1.12 * tall))
+        m.hinge(base, [bonnet], (0.25 * long, 0, z + 1.02 * tall), (0, -1, 0), m.coordinate(0.0, float(rng.uniform(0.7, 1.4))))
     for sx in (-1, 1):
         steer = m.coordinate(-0.5, 0.5, 0.0) if sx > 0 else -1
         roll = m.coordinate(0.0, 2.1)
@@ -414,6 +419,16 @@ def wheelbarrow(rng: np.random.Generator) -> Mechanism:
             link = m.hinge(base, [], at, (0, 0, 1), steer) if sx > 0 else base
             m.hinge(link, [wheel], at, (0, 1, 0), roll)
     return m
+
+
+def _crane(m: Mechanism, rng: np.random.Generator, base: int, low: float, long: float, tall: float) -> None:
+    """On a toy car: a drum that turns, with a boom that rises."""
+    at, radius = np.array([-0.1 * long, 0.0, low]), 0.07 * long
+    drum = rod(at + (0, 0, 0.002), at + (0, 0, 0.5 * tall), radius)
+    turning = m.hinge(base, [drum], at, (0, 0, 1), m.coordinate(-1.5, 1.5, 0.0))
+    start = at + (0, 0, 0.5 * tall + 0.01)
+    boom = wire([start, start + (long * rng.uniform(0.3, 0.7), 0, 0.0)], 0.012 * rng.uniform(0.6, 1.0))
+    m.hinge(turning, [boom], start, (0, -1, 0), m.coordinate(0.0, float(rng.uniform(0.6, 1.3))))
 
 
 def scale_balance(rng: np.random.Generator) -> Mechanism:
