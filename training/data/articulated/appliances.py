@@ -215,13 +215,11 @@ def toaster(rng: np.random.Generator) -> Mechanism:
     body -= box((depth, width / 2, 0.55 * height), (0.03, 0.012, track + 0.02))
     base = m.base(body)
     z = 0.55 * height + track / 2 - 0.01
-    lever = unite(
-        [
-            box((depth + 0.005, width / 2, z), (0.03, 0.007, 0.015)),
-            rounded((depth + 0.02, width / 2, z), (0.025, 0.05, 0.02), 0.005),
-        ]
-    )
-    m.slide(base, [lever], (0, 0, -1), m.coordinate(0.0, float(track * 0.85)))
+    lever = [
+        box((depth + 0.005, width / 2, z), (0.03, 0.007, 0.015)),
+        rounded((depth + 0.02, width / 2, z), (0.025, 0.05, 0.02), 0.005),
+    ]
+    m.slide(base, lever, (0, 0, -1), m.coordinate(0.0, float(track * 0.85)))
     if rng.random() < 0.7:
         turning_knob(m, rng, base, (depth, width * 0.78, 0.22 * height), (1, 0, 0), 0.016, (0, 0, 1))
     return m

@@ -233,14 +233,12 @@ def mailbox(rng: np.random.Generator) -> Mechanism:
     grip = handle(rng, (depth + 1.5 * wall, 0, post + side + 0.25 * width), (1, 0, 0), (0, 1, 0), 0.2 * width, 0.03)
     m.hinge(base, [door, *grip], (depth + 1.5 * wall, 0, post), (0, 1, 0), m.coordinate(0.0, float(rng.uniform(1.3, 2.0))))
     y, z = width / 2 + 0.004, post + 0.5 * side
-    flag = unite(
-        [
-            rod((0.6 * depth, y - 0.002, z), (0.6 * depth, y + 0.006, z), 0.01, segments=12),
-            box((0.6 * depth - 0.06, y + 0.003, z), (0.14, 0.005, 0.012)),
-            box((0.6 * depth - 0.12, y + 0.003, z + 0.012), (0.05, 0.005, 0.04)),
-        ]
-    )
-    m.hinge(base, [flag], (0.6 * depth, 0, z), (0, 1, 0), m.coordinate(0.0, 1.57))
+    flag = [
+        rod((0.6 * depth, y - 0.002, z), (0.6 * depth, y + 0.006, z), 0.01, segments=12),
+        box((0.6 * depth - 0.06, y + 0.003, z), (0.14, 0.005, 0.012)),
+        box((0.6 * depth - 0.12, y + 0.003, z + 0.012), (0.05, 0.005, 0.04)),
+    ]
+    m.hinge(base, flag, (0.6 * depth, 0, z), (0, 1, 0), m.coordinate(0.0, 1.57))
     return m
 
 

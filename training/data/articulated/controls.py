@@ -7,7 +7,7 @@ from manifold3d import Manifold
 
 from training.data.articulated.fronts import around, push_button, turning_knob
 from training.data.articulated.mechanism import Mechanism
-from training.data.articulated.shapes import arc, ball, between, box, frame, moved, placed, plate, ring, rod, rounded, unite, wire
+from training.data.articulated.shapes import arc, ball, between, box, frame, moved, placed, plate, ring, rod, rounded, wire
 
 
 def faucet(rng: np.random.Generator) -> Mechanism:
@@ -193,13 +193,11 @@ def light_switch(rng: np.random.Generator) -> Mechanism:
     long, tilt = rng.uniform(0.02, 0.05), float(rng.uniform(0.2, 0.4))
     for y in places:
         if toggle:
-            shape = unite(
-                [
-                    rod((-0.3 * thick, y, 0), (long, y, 0), 0.004, long * 0.22, 12),
-                    rod((-0.3 * thick, y - 0.4 * wide, 0), (-0.3 * thick, y + 0.4 * wide, 0), 0.0045, segments=12),
-                ]
-            )
-            m.hinge(base, [shape], (-0.3 * thick, y, 0), (0, 1, 0), m.coordinate(-0.45, 0.45, 0.0))
+            toggled = [
+                rod((-0.3 * thick, y, 0), (long, y, 0), 0.004, long * 0.22, 12),
+                rod((-0.3 * thick, y - 0.4 * wide, 0), (-0.3 * thick, y + 0.4 * wide, 0), 0.0045, segments=12),
+            ]
+            m.hinge(base, toggled, (-0.3 * thick, y, 0), (0, 1, 0), m.coordinate(-0.45, 0.45, 0.0))
         else:
             half = tall / 2
             outline = [

@@ -217,10 +217,10 @@ def turning_knob(m: Mechanism, rng: np.random.Generator, parent: int, at: Vector
     disc = rod((0, 0, base), (0, 0, height * 0.5), radius, radius * rng.uniform(0.8, 1.0))
     if kind == "grip":
         grip = box((0, 0, 0.7 * height), (2 * radius * rng.uniform(0.85, 1.15), radius * rng.uniform(0.25, 0.5), 0.6 * height))
-        made = unite([disc, grip])
+        made = [disc, grip]
     elif kind == "pointer":
         tall = rod((0, 0, base), (0, 0, height), radius * 0.8, radius * 0.7)
-        made = unite([disc, tall, box((radius * 0.6, 0, 0.35 * height), (1.2 * radius, 0.2 * radius, 0.5 * height))])
+        made = [disc, tall, box((radius * 0.6, 0, 0.35 * height), (1.2 * radius, 0.2 * radius, 0.5 * height))]
     else:
         arms = int(rng.integers(3, 6))
         turns = [2 * np.pi * i / arms for i in range(arms)]
@@ -233,10 +233,10 @@ def turning_knob(m: Mechanism, rng: np.random.Generator, parent: int, at: Vector
             )
             for a in turns
         ]
-        made = unite([rod((0, 0, base), (0, 0, height), 0.8 * radius), *lobes])
+        made = [rod((0, 0, base), (0, 0, height), 0.8 * radius), *lobes]
     limit = float(rng.uniform(1.5, 5.0))
     low = 0.0 if rng.random() < 0.6 else -limit / 2
-    return m.hinge(parent, [placed(made, frame(at, out, up))], at, out, m.coordinate(low, low + limit, 0.0))
+    return m.hinge(parent, [placed(piece, frame(at, out, up)) for piece in made], at, out, m.coordinate(low, low + limit, 0.0))
 
 
 def push_button(

@@ -162,7 +162,7 @@ def fan(rng: np.random.Generator) -> Mechanism:
         )
         m.hinge(
             base,
-            [placed(unite(rotor), frame((0, 0, stand - 0.004), (0, 0, -1), (1, 0, 0)))],
+            [placed(piece, frame((0, 0, stand - 0.004), (0, 0, -1), (1, 0, 0))) for piece in rotor],
             (0, 0, 0),
             (0, 0, 1),
             m.coordinate(0.0, 6.28),
@@ -188,7 +188,7 @@ def fan(rng: np.random.Generator) -> Mechanism:
     tilt = m.hinge(swing, head, (0, 0, stand + 0.03), (0, 1, 0), m.coordinate(-0.4, 0.3, 0.0))
     m.hinge(
         tilt,
-        [placed(unite(rotor), frame((0.043, 0, z), (1, 0, 0)))],
+        [placed(piece, frame((0.043, 0, z), (1, 0, 0))) for piece in rotor],
         (0, 0, z),
         (1, 0, 0),
         m.coordinate(0.0, float(2 * np.pi / blades)),
@@ -241,19 +241,15 @@ def trolley(rng: np.random.Generator) -> Mechanism:
         for sy in (-1, 1):
             at = np.array([sx * 0.38 * depth, sy * 0.36 * width, wheel_radius])
             post = at + (0, 0, low - wheel_radius)
-            fork = unite(
-                [
-                    rod(post - (0, 0, 0.016), post - (0, 0, 0.003), 0.02, segments=12),
-                    *[
-                        between(
-                            at + (-0.01, s * 0.022 - 0.003, -0.008), at + (0.01, s * 0.022 + 0.003, low - wheel_radius - 0.01)
-                        )
-                        for s in (-1, 1)
-                    ],
-                    box(post - (0, 0, 0.013), (0.03, 0.05, 0.008)),
-                ]
-            )
-            link = m.hinge(base, [fork], at, (0, 0, 1), m.coordinate(-1.5, 1.5, 0.0)) if sx > 0 else m.fix(base, [fork])
+            fork = [
+                rod(post - (0, 0, 0.016), post - (0, 0, 0.003), 0.02, segments=12),
+                *[
+                    between(at + (-0.01, s * 0.022 - 0.003, -0.008), at + (0.01, s * 0.022 + 0.003, low - wheel_radius - 0.01))
+                    for s in (-1, 1)
+                ],
+                box(post - (0, 0, 0.013), (0.03, 0.05, 0.008)),
+            ]
+            link = m.hinge(base, fork, at, (0, 0, 1), m.coordinate(-1.5, 1.5, 0.0)) if sx > 0 else m.fix(base, fork)
             wheel = rod(at - (0, 0.017, 0), at + (0, 0.017, 0), wheel_radius, segments=20)
             for hole in around((0, 0, 0), 0.6 * wheel_radius, 3):
                 wheel -= rod(at + (hole[0], -0.1, hole[1]), at + (hole[0], 0.1, hole[1]), 0.2 * wheel_radius, segments=8)
@@ -278,13 +274,11 @@ def tool_cart(rng: np.random.Generator) -> Mechanism:
     for x in (0.15, 0.85):
         for y in (0.12, 0.88):
             at = np.array([x * depth, y * width, -0.05])
-            castor = unite(
-                [
-                    rod(at + (0.012, -0.012, -0.0), at + (0.012, 0.012, -0.0), 0.035, segments=14),
-                    rod(at, at + (0, 0, 0.047), 0.012, segments=10),
-                ]
-            )
-            m.hinge(base, [castor], at, (0, 0, 1), m.coordinate(0.0, 6.28))
+            castor = [
+                rod(at + (0.012, -0.012, -0.0), at + (0.012, 0.012, -0.0), 0.035, segments=14),
+                rod(at, at + (0, 0, 0.047), 0.012, segments=10),
+            ]
+            m.hinge(base, castor, at, (0, 0, 1), m.coordinate(0.0, 6.28))
     return m
 
 
@@ -294,7 +288,7 @@ def tripod(rng: np.random.Generator) -> Mechanism:
     long, bar = rng.uniform(0.3, 0.8), rng.uniform(0.008, 0.016)
     legs = int(rng.integers(3, 5))
     crown = 0.05
-    spread = m.coordinate(0.12, float(rng.uniform(0.4, 0.75)), 0.45)
+    spread = m.coordinate(0.12, float(rng.uniform(0.5, 0.75)), 0.45)
     lugs = [wire([0.5 * p, 0.8 * p], 0.007) for p in around((0, 0, 0), crown, legs)]
     crown_shape = unite([rod((0, 0, -0.02), (0, 0, 0.025), 0.03), *lugs])
     base = m.base(crown_shape - rod((0, 0, -1), (0, 0, 1), 0.0125))
@@ -302,8 +296,7 @@ def tripod(rng: np.random.Generator) -> Mechanism:
         foot = (p[0], p[1], -long)
         outward = p / np.linalg.norm(p)
         axis = np.cross((0, 0, -1), outward)
-        shape = unite([wire([p, foot], bar), ball(foot, 1.5 * bar)])
-        m.hinge(base, [shape], p, axis, spread)
+        m.hinge(base, [wire([p, foot], bar), ball(foot, 1.5 * bar)], p, axis, spread)
     rise = (
         m.slide(base, [rod((0, 0, -0.15), (0, 0, 0.2), 0.012)], (0, 0, 1), m.coordinate(0.0, 0.15))
         if rng.random() < 0.5

@@ -7,7 +7,7 @@ from manifold3d import Manifold
 
 from training.data.articulated.fronts import around, bow
 from training.data.articulated.mechanism import Mechanism
-from training.data.articulated.shapes import ball, between, box, moved, ring, rod, rounded, tray, turned, unite, vessel, wire
+from training.data.articulated.shapes import ball, between, box, moved, ring, rod, rounded, tray, turned, vessel, wire
 
 
 def bucket(rng: np.random.Generator) -> Mechanism:
@@ -128,19 +128,19 @@ def pot(rng: np.random.Generator) -> Mechanism:
     )
     knob_z = top + dome + 0.004
     if rng.random() < 0.6:
-        knob = unite(
-            [
-                rod((0, 0, knob_z - 0.004), (0, 0, knob_z + 0.02), 0.007, segments=12),
-                ball((0, 0, knob_z + 0.02), 0.014, (1, 1, 0.7)),
-            ]
-        )
+        knob = [
+            rod((0, 0, knob_z - 0.004), (0, 0, knob_z + 0.02), 0.007, segments=12),
+            ball((0, 0, knob_z + 0.02), 0.014, (1, 1, 0.7)),
+        ]
     else:
-        knob = wire(
-            [(0, -0.03, knob_z - 0.006), (0, -0.025, knob_z + 0.022), (0, 0.025, knob_z + 0.022), (0, 0.03, knob_z - 0.006)],
-            0.005,
-        )
+        knob = [
+            wire(
+                [(0, -0.03, knob_z - 0.006), (0, -0.025, knob_z + 0.022), (0, 0.025, knob_z + 0.022), (0, 0.03, knob_z - 0.006)],
+                0.005,
+            )
+        ]
     lifted = m.slide(base, [], (0, 0, 1), m.coordinate(0.0, float(rng.uniform(0.5, 1.6) * height)))
-    m.hinge(lifted, [lid, knob], (0, 0, 0), (0, 0, 1), m.coordinate(0.0, 3.1))
+    m.hinge(lifted, [lid, *knob], (0, 0, 0), (0, 0, 1), m.coordinate(0.0, 3.1))
     return m
 
 
@@ -170,16 +170,14 @@ def kettle(rng: np.random.Generator) -> Mechanism:
         )
     base = m.base(*shapes)
     top = height + 0.002
-    lid = unite(
-        [
-            turned([(0.0, top), (mouth * 1.05, top), (mouth * 1.05, top + 0.004), (0.0, top + 0.018)]),
-            rod((0, 0, top + 0.01), (0, 0, top + 0.032), 0.01, 0.014),
-        ]
-    )
+    lid = [
+        turned([(0.0, top), (mouth * 1.05, top), (mouth * 1.05, top + 0.004), (0.0, top + 0.018)]),
+        rod((0, 0, top + 0.01), (0, 0, top + 0.032), 0.01, 0.014),
+    ]
     if rng.random() < 0.5:
-        m.hinge(base, [lid], (-mouth * 1.05, 0, top), (0, -1, 0), m.coordinate(0.0, float(rng.uniform(0.9, 1.9))))
+        m.hinge(base, lid, (-mouth * 1.05, 0, top), (0, -1, 0), m.coordinate(0.0, float(rng.uniform(0.9, 1.9))))
     else:
-        m.slide(base, [lid], (0, 0, 1), m.coordinate(0.0, float(rng.uniform(0.05, 0.15))))
+        m.slide(base, lid, (0, 0, 1), m.coordinate(0.0, float(rng.uniform(0.05, 0.15))))
     if bail:
         z, out = 0.78 * height, radius * 0.86 + 0.012
         pins = rod((0, -out - 0.004, z), (0, out + 0.004, z), 0.007, segments=12) - rod(
@@ -198,13 +196,11 @@ def drum_lid_jar(rng: np.random.Generator) -> Mechanism:
     body = vessel([(radius, 0.0), (radius, 0.85 * height), (radius * 0.9, height)], 0.005)
     base = m.base(body)
     top = height + 0.002
-    lid = unite(
-        [
-            rod((0, 0, top), (0, 0, top + 0.014), radius * 0.95, radius * 0.9),
-            box((-radius * 0.95, 0, top + 0.006), (0.012, 0.03, 0.01)),
-        ]
-    )
-    m.hinge(base, [lid], (-radius, 0, top), (0, -1, 0), m.coordinate(0.0, float(rng.uniform(1.4, 2.4))))
+    lid = [
+        rod((0, 0, top), (0, 0, top + 0.014), radius * 0.95, radius * 0.9),
+        box((-radius * 0.95, 0, top + 0.006), (0.012, 0.03, 0.01)),
+    ]
+    m.hinge(base, lid, (-radius, 0, top), (0, -1, 0), m.coordinate(0.0, float(rng.uniform(1.4, 2.4))))
     x, z = radius + 0.005, 0.82 * height
     clip = bow((x, 0, z), (x, -0.018, z), (1, 0, 0), 180.0, 0.0022)
     m.hinge(base, [clip, rod((x, -0.022, z), (x, 0.022, z), 0.003, segments=10)], (x, 0, z), (0, 1, 0), m.coordinate(0.0, 1.9))
