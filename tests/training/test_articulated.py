@@ -122,7 +122,7 @@ def test_united_bodies_have_no_inner_surface_and_touching_links_stay_separate_pa
     assert set(surface.part) == {0, 1}
 
 
-@pytest.mark.parametrize("category", ["gate", "drawers", "lock", "fridge"])
+@pytest.mark.parametrize("category", ["gate", "tray_case", "lock", "fridge"])
 def test_a_body_in_pieces_is_the_same_body_and_every_piece_goes_where_it_goes(category: str) -> None:
     mechanism = CATEGORIES[category](np.random.default_rng(4))
     whole, apart = Assembly.of(mechanism), Assembly.of(mechanism, np.random.default_rng(1))

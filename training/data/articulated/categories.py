@@ -71,6 +71,7 @@ CATEGORIES: dict[str, Builder] = {
     "tool_cart": moving.tool_cart,
     "toy_car": moving.wheelbarrow,
     "trash_can": boxes.trash_can,
+    "tray_case": furniture.tray_case,
     "tripod": moving.tripod,
     "trolley": moving.trolley,
     "valve": controls.valve,

@@ -123,15 +123,19 @@ def handle_press(rng: np.random.Generator) -> Mechanism:
     body = between((-depth, -width / 2, 0), (0, width / 2, height))
     if rng.random() < 0.6:
         body += between((-depth * 1.4, -width * 0.8, 0), (depth * 0.6, width * 0.8, 0.03))
+    shapes = [body]
+    if rng.random() < 0.45:
+        wide, tall = width * rng.uniform(1.0, 3.0), height * rng.uniform(0.8, 1.4)
+        shapes.append(between((-depth * rng.uniform(1.5, 4.0), -wide / 2, 0), (-0.8 * depth, wide / 2, tall)))
     track = rng.uniform(0.4, 0.75) * height
     z0 = (height - track) * rng.uniform(0.4, 0.6)
     z0 = max(z0, 0.06)
     slot = rng.uniform(0.1, 0.2) * width
-    body -= between((-0.4 * depth, -slot / 2, z0), (1, slot / 2, z0 + track))
+    shapes[0] = body - between((-0.4 * depth, -slot / 2, z0), (1, slot / 2, z0 + track))
     at = z0 + 0.1 * track
     stem = between((-0.3 * depth, -0.4 * slot, at - 0.008), (0.03, 0.4 * slot, at + 0.008))
     grip = rod((0.035, -width * 0.5, at), (0.035, width * 0.5, at), 0.012) if rng.random() < 0.6 else ball((0.04, 0, at), 0.022)
-    base = m.base(body)
+    base = m.base(*shapes)
     travel = float(0.8 * track)
     m.slide(base, [stem, grip], (0, 0, 1), m.coordinate(0.0, travel, 0.0 if rng.random() < 0.5 else travel))
     return m
@@ -184,8 +188,8 @@ def light_switch(rng: np.random.Generator) -> Mechanism:
     gangs = int(rng.integers(1, 4))
     pitch, height, thick = rng.uniform(0.04, 0.06), rng.uniform(0.08, 0.12), rng.uniform(0.008, 0.02)
     plate_shape = rounded((-thick / 2, 0, 0), (thick, gangs * pitch + 0.03, height), thick * 0.3)
-    toggle = rng.random() < 0.45
-    wide, tall = (0.012, 0.026) if toggle else (0.75 * pitch, 0.6 * height)
+    toggle, thin = rng.random() < 0.45, rng.uniform(0.004, 0.009)
+    wide, tall = (3 * thin, 6.5 * thin) if toggle else (0.75 * pitch, 0.6 * height)
     places = [(i - (gangs - 1) / 2) * pitch for i in range(gangs)]
     for y in places:
         plate_shape -= box((0, y, 0), (thick * 1.2, wide + 0.002, tall + 0.002))
@@ -194,8 +198,8 @@ def light_switch(rng: np.random.Generator) -> Mechanism:
     for y in places:
         if toggle:
             toggled = [
-                rod((-0.3 * thick, y, 0), (long, y, 0), 0.004, long * 0.22, 12),
-                rod((-0.3 * thick, y - 0.4 * wide, 0), (-0.3 * thick, y + 0.4 * wide, 0), 0.0045, segments=12),
+                rod((-0.3 * thick, y, 0), (long, y, 0), thin, thin * rng.uniform(0.8, 1.5), 12),
+                rod((-0.3 * thick, y - 0.4 * wide, 0), (-0.3 * thick, y + 0.4 * wide, 0), 1.1 * thin, segments=12),
             ]
             m.hinge(base, toggled, (-0.3 * thick, y, 0), (0, 1, 0), m.coordinate(-0.45, 0.45, 0.0))
         else:

@@ -30,14 +30,12 @@ def cabinet(rng: np.random.Generator) -> Mechanism:
 
 
 def chest_of_drawers(rng: np.random.Generator) -> Mechanism:
-    """Drawers only: one to nine, in a chest, or one or two that nearly fill their case."""
-    if rng.random() < 0.4:
-        return _sleeve(rng)
+    """Drawers only: one to nine."""
     return _case(rng, float(rng.uniform(0.3, 0.6)), float(rng.uniform(0.3, 1.2)), float(rng.uniform(0.2, 1.2)), "drawer")
 
 
-def _sleeve(rng: np.random.Generator) -> Mechanism:
-    """A case like a matchbox's, as thin as a sheet or with a frame for a front, around trays that nearly fill it."""
+def tray_case(rng: np.random.Generator) -> Mechanism:
+    """One or two trays that nearly fill their case, which is as thin as a matchbox's sleeve or has a frame for a front."""
     m = Mechanism()
     depth, width, height = rng.uniform(0.15, 0.5), rng.uniform(0.15, 0.7), rng.uniform(0.06, 0.45)
     smallest = min(depth, width, height)
@@ -92,7 +90,8 @@ def _case(rng: np.random.Generator, depth: float, width: float, height: float, k
     panel = float(rng.uniform(0.012, 0.03))
     gap = float(rng.uniform(0.002, 0.006))
     most = 2 if kind in ("door", "sliding") else 9
-    cells = split(rng, (wall / 2, width - wall / 2, wall / 2, height - wall / 2), int(rng.integers(1, most + 1)))
+    count = 1 + int(most * rng.random() ** 1.7)
+    cells = split(rng, (wall / 2, width - wall / 2, wall / 2, height - wall / 2), count)
     body = between((0, 0, 0), (depth, width, height))
     kinds = [kind or _cell_kind(rng, cell) for cell in cells]
     if all(what == "open" for what in kinds):

@@ -201,9 +201,17 @@ def drum_lid_jar(rng: np.random.Generator) -> Mechanism:
         box((-radius * 0.95, 0, top + 0.006), (0.012, 0.03, 0.01)),
     ]
     m.hinge(base, lid, (-radius, 0, top), (0, -1, 0), m.coordinate(0.0, float(rng.uniform(1.4, 2.4))))
-    x, z = radius + 0.005, 0.82 * height
-    clip = bow((x, 0, z), (x, -0.018, z), (1, 0, 0), 180.0, 0.0022)
-    m.hinge(base, [clip, rod((x, -0.022, z), (x, 0.022, z), 0.003, segments=10)], (x, 0, z), (0, 1, 0), m.coordinate(0.0, 1.9))
+    z = 0.82 * height
+    half, thick = radius * rng.uniform(0.3, 0.7), radius * rng.uniform(0.04, 0.1)
+    x = radius + 0.001 + 1.3 * thick
+    clip = bow((x, 0, z), (x, -half, z), (1, 0, 0), 180.0, thick)
+    m.hinge(
+        base,
+        [clip, rod((x, -half - 0.004, z), (x, half + 0.004, z), 1.3 * thick, segments=10)],
+        (x, 0, z),
+        (0, -1, 0),
+        m.coordinate(0.0, 1.9),
+    )
     return m
 
 
