@@ -184,7 +184,7 @@ class Assembly:
         start = parts = 0
         for number, link in enumerate(mechanism.links):
             bodies = [link.body] if pieces is None else _in_pieces(link, pieces)
-            for body in [body for whole in bodies for body in whole.decompose()]:
+            for body in [body for whole in bodies for body in _connected(whole)]:
                 mesh = body.to_mesh64()
                 vertices.append(np.asarray(mesh.vert_properties)[:, :3])
                 faces.append(np.asarray(mesh.tri_verts, np.int64) + start)
@@ -195,6 +195,15 @@ class Assembly:
                 parts += 1
         surface = Surface(np.vstack(vertices), np.vstack(faces), np.concatenate(part))
         return Assembly(surface, np.concatenate(link_of_face), np.concatenate(link_of_vertex))
+
+
+def _connected(shape: Manifold) -> list[Manifold]:
+    """The connected bodies of a shape, without the slivers of no volume that unions leave now and then."""
+    bodies = shape.decompose()
+    if len(bodies) < 2:
+        return bodies
+    volumes = np.array([body.volume() for body in bodies])
+    return [body for body, volume in zip(bodies, volumes, strict=True) if volume > 1e-6 * volumes.max()]
 
 
 def _in_pieces(link: Link, rng: np.random.Generator) -> list[Manifold]:
