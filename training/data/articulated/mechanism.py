@@ -199,7 +199,7 @@ class Assembly:
 
 def _connected(shape: Manifold) -> list[Manifold]:
     """The connected bodies of a shape, without the slivers of no volume that unions leave now and then."""
-    bodies = shape.decompose()
+    bodies: list[Manifold] = shape.decompose()
     if len(bodies) < 2:
         return bodies
     volumes = np.array([body.volume() for body in bodies])
