@@ -41,6 +41,27 @@ class Material:
         return self.youngs_modulus * self.poisson_ratio / ((1.0 + self.poisson_ratio) * (1.0 - 2.0 * self.poisson_ratio))
 
 
+@dataclass(frozen=True)
+class Jointed:
+    """A stiff body with joints that nobody has named: its state space moves it about them, but bends its parts a little too.
+
+    That bending stores no energy, or it would drive a door back that should stay where it was pushed. Instead
+
+    - the body resists the rate of strain, and yields where a motion concentrates it, which is where the joints are: of the
+      motions that a push allows, the one that keeps the parts rigid is the easiest (as in L1 regression, by weights
+      1 / (1 + (rate / (yield_ratio mean))^2) from the step before, with the mean velocity gradient);
+    - a hold fixes where its particles are on the whole and how they are turned, not each of them;
+    - what kept the joints from falling before the push, friction or springs, does so all the time.
+    """
+
+    viscosity: float
+    """Pa s, of the rate of Green strain."""
+    yield_ratio: float
+    """Of the mean velocity gradient: strain that is faster meets less resistance."""
+    internal: int
+    """How many of the last coordinates are of joints; those before them, a free body's pose, feel gravity."""
+
+
 @dataclass(frozen=True, eq=False)
 class Body:
     """An object as the dynamics sees it."""
@@ -61,6 +82,8 @@ class Body:
     """Potentials of the state: a prior, the stops of joints, the edge of what was learned."""
     state_damping: StateDamping | None = None
     """Viscous friction of the state's motion, beside the material's."""
+    jointed: Jointed | None = None
+    """None: the body is elastic, or rigid, all over."""
     parts: Parts | None = None
     """Of the contact particles: parts do not pass through each other. None: they do."""
 

@@ -76,6 +76,8 @@ def contact_stiffness(body: Body, speed: float, step: float) -> Tensor:
     if body.strain is None:
         return torch.full_like(body.contact_areas, stopping)
     modulus = body.material.youngs_modulus * (1.0 + body.material.damping / step)
+    if body.jointed is not None:
+        modulus += body.jointed.viscosity / step
     pressing = STIFFER_THAN_MATERIAL * 2.0 * modulus * (body.contact_areas / torch.pi).sqrt()
     return pressing.clamp(min=stopping)
 

@@ -73,21 +73,19 @@ def green_strain(f: Tensor) -> Tensor:
 class KelvinVoigt:
     """Viscous stress in proportion to the rate of Green strain; none under rotation, however large the step.
 
-    The incremental potential is d(F) = T / (2 b) (2 mu |r|^2 + lambda tr(r)^2) with the rate r = b E(F) + r0, where the
-    integrator gives b (1/s) and r0 (1/s), and T is the damping time.
+    The incremental potential is d(F) = 1 / (2 b) (2 eta |r|^2 + zeta tr(r)^2) with the rate r = b E(F) + r0, where the
+    integrator gives b (1/s) and r0 (1/s).
     """
 
-    shear_modulus: float
-    """Pa."""
-    lame_lambda: float
-    """Pa."""
-    damping: float
-    """Seconds."""
+    shear: float
+    """eta, Pa s; a damping time times the first Lame parameter."""
+    dilatation: float
+    """zeta, Pa s; a damping time times the second Lame parameter."""
 
     def _viscous_stress(self, rate: Tensor) -> Tensor:
-        stress = 2.0 * self.shear_modulus * self.damping * rate
+        stress = 2.0 * self.shear * rate
         trace = rate.diagonal(dim1=1, dim2=2).sum(1, keepdim=True)
-        stress.diagonal(dim1=1, dim2=2).add_(self.lame_lambda * self.damping * trace)
+        stress.diagonal(dim1=1, dim2=2).add_(self.dilatation * trace)
         return stress
 
     def value_and_stress(self, f: Tensor, scale: float, offset: Tensor) -> tuple[Tensor, Tensor]:
@@ -101,11 +99,11 @@ class KelvinVoigt:
         matrix = f.view(-1, 3, 3)
         left = matrix @ matrix.transpose(1, 2)
         swapped = torch.einsum("sil,skj->sijkl", matrix, matrix).reshape(-1, 9, 9)
-        hessian = self.lame_lambda * f.unsqueeze(2) * f.unsqueeze(1) + self.shear_modulus * swapped
+        hessian = self.dilatation * f.unsqueeze(2) * f.unsqueeze(1) + self.shear * swapped
         blocks = hessian.view(-1, 3, 3, 3, 3)
         for axis in range(3):
-            blocks[:, :, axis, :, axis] += self.shear_modulus * left
-        return (scale * self.damping) * hessian
+            blocks[:, :, axis, :, axis] += self.shear * left
+        return scale * hessian
 
 
 def positive_semidefinite(blocks: Tensor) -> Tensor:

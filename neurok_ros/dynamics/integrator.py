@@ -89,6 +89,15 @@ class History:
     """(k,) velocities of the last k numbers of the state, k as the body's state damping wants."""
 
 
+def rigid_motions(points: Tensor) -> Tensor:
+    """(3 n, r) orthonormal displacements of points (n, 3) that move or turn as one; r = 6, less for points in a line."""
+    axes = torch.eye(3, dtype=points.dtype, device=points.device)
+    turns = torch.linalg.cross(axes.expand(len(points), 3, 3), (points - points.mean(0)).unsqueeze(1), dim=2)
+    motions = torch.cat([axes.expand(len(points), 3, 3), turns], dim=1).transpose(1, 2).reshape(-1, 6)
+    basis, size, _ = torch.linalg.svd(motions, full_matrices=False)
+    return basis[:, size > 1e-9 * size[0]]
+
+
 class ReducedOperators:
     """Matrices in generalized coordinates that outlive an iteration.
 
@@ -98,6 +107,8 @@ class ReducedOperators:
     def __init__(self, body: Body, anchors: Tensor) -> None:
         self._body = body
         self._anchors = anchors
+        self.hold_basis = rigid_motions(body.rest_positions[anchors]) if body.jointed and len(anchors) else None
+        """(3 a, r) the motions of the anchored particles that a hold prevents; None: all."""
         self._jacobian: Tensor | None = None
         self.mass_matrix = torch.empty(0)
         """(dim, dim) kg: J^T M J."""
@@ -118,12 +129,19 @@ class ReducedOperators:
         dim = jacobian.shape[2]
         flat = (jacobian * self._body.masses.sqrt().view(-1, 1, 1)).view(-1, dim)
         self.mass_matrix = flat.T @ flat
-        held = jacobian[self._anchors].reshape(-1, dim)
+        held = self.what_is_held(jacobian[self._anchors].reshape(-1, dim))
         self.anchor_matrix = held.T @ held
         sites = self._body.strain
         if sites is not None:
             stencils = jacobian[sites.index].flatten(2)
             self.site = (sites.gradient.transpose(1, 2) @ stencils).view(-1, 3, 3, dim).transpose(1, 2).reshape(-1, 9, dim)
+
+    def what_is_held(self, displacements: Tensor) -> Tensor:
+        """The part that a hold prevents of displacements (3 a, k) of the anchored particles."""
+        if self.hold_basis is None:
+            return displacements
+        held: Tensor = self.hold_basis @ (self.hold_basis.T @ displacements)
+        return held
 
 
 @dataclass(frozen=True)
@@ -212,10 +230,31 @@ class StepProblem:
         self._inertia = inertia
         self._weights = (inertia * self.body.masses).unsqueeze(1)
         self._elastic = NeoHookean(material.shear_modulus, material.lame_lambda)
-        self._viscous = KelvinVoigt(material.shear_modulus, material.lame_lambda, material.damping)
+        self._viscous = self._viscosity()
+        self._viscous_volume = self._volume_that_resists()
+        self._balance = past.q.new_zeros(0)
         self._passage = self._passage_from(past.x)
         self._gaps_before = self.candidates.gaps(past.x) if self.candidates is not None else None
         self._damping = past.q_rate.new_zeros(0, 0)
+
+    def _viscosity(self) -> KelvinVoigt | None:
+        material, jointed = self.body.material, self.body.jointed
+        own = jointed.viscosity if jointed is not None else 0.0
+        if self.body.strain is None or material.damping + own == 0.0:
+            return None
+        return KelvinVoigt(material.shear_modulus * material.damping + 0.5 * own, material.lame_lambda * material.damping)
+
+    def _volume_that_resists(self) -> Tensor:
+        """(s,) m^3 of each site, less where it yields."""
+        sites, past = self.body.strain, self.history
+        if sites is None:
+            return past.x.new_zeros(0)
+        if self.body.jointed is None:
+            return sites.volume
+        gradients = sites.deformation_gradients(past.v).square().sum((1, 2))
+        yielding = self.body.jointed.yield_ratio**2 * (sites.volume @ gradients) / sites.volume.sum()
+        rates = past.strain_rate.square().sum((1, 2))
+        return sites.volume * torch.where(yielding > 0.0, yielding / (yielding + rates), 1.0)
 
     def velocities(self, x: Tensor) -> Tensor:
         """(n, 3) m/s at the end of the step, for new positions (n, 3)."""
@@ -241,7 +280,8 @@ class StepProblem:
         value = 0.5 * float(torch.dot(gradient.view(-1), away.reshape(-1)))
         magnitude = value
         if len(self.anchors):
-            held = x[self.anchors] - self.anchor_targets
+            away_from_hold = (x[self.anchors] - self.anchor_targets).reshape(-1, 1)
+            held = self.operators.what_is_held(away_from_hold).view(-1, 3)
             value += 0.5 * self.anchor_stiffness * float((held * held).sum())
             gradient.index_add_(0, self.anchors, held, alpha=self.anchor_stiffness)
         contacts, tool_gaps = self._contacts(x)
@@ -279,12 +319,13 @@ class StepProblem:
         if self.body.strain is not None:
             f = self.body.strain.deformation_gradients(x).view(-1, 9)
             density, stress = self._elastic.value_and_stress(f)
-            if self.body.material.damping > 0.0:
-                damped, viscous_stress = self._viscous.value_and_stress(f, self.discretisation.scale, self._offsets[2])
-                density, stress = density + damped, stress + viscous_stress
             volume = self.body.strain.volume
             value += float(torch.dot(density, volume))
             stress = stress * volume.unsqueeze(1)
+            if self._viscous is not None:
+                density, viscous_stress = self._viscous.value_and_stress(f, self.discretisation.scale, self._offsets[2])
+                value += float(torch.dot(density, self._viscous_volume))
+                stress = stress + viscous_stress * self._viscous_volume.unsqueeze(1)
             magnitude += self.body.material.youngs_modulus * float(volume.sum())
         self_depth = touching.depth if touching is not None else 0.0
         return Evaluation(
@@ -315,6 +356,10 @@ class StepProblem:
         forces = [energy.at(q[len(q) - energy.size :]) for energy in self.body.state_energies]
         if self.body.state_damping is not None:
             forces.append(dissipation(self._damping, self.coordinate_rates(q), self.discretisation.scale))
+        if len(self._balance):
+            start = len(q) - len(self._balance)
+            work = float(self._balance @ (q[start:] - self.history.q[start:]))
+            forces.append(StateForces(-work, -self._balance, q.new_zeros(len(self._balance), len(self._balance))))
         return forces
 
     def _friction_forces(self, friction: Friction, x: Tensor, with_hessian: bool) -> tuple[Tensor, PointForces]:
@@ -382,11 +427,17 @@ class StepProblem:
         blocks = self._elastic.hessian(at.f)
         if clamp_sites:
             blocks = positive_semidefinite(blocks)
-        if self.body.material.damping > 0.0:
-            blocks = blocks + self._viscous.hessian(at.f, self.discretisation.scale)
+        blocks = blocks * self.body.strain.volume.view(-1, 1, 1)
+        if self._viscous is not None:
+            blocks = blocks + self._viscous.hessian(at.f, self.discretisation.scale) * self._viscous_volume.view(-1, 1, 1)
         site, dim = self.operators.site, self.body.kinematics.dim
-        weighted = (blocks * self.body.strain.volume.view(-1, 1, 1)) @ site
-        return site.view(-1, dim).T @ weighted.view(-1, dim)
+        return site.view(-1, dim).T @ (blocks @ site).view(-1, dim)
+
+    def lag_balance(self, jacobian: Tensor) -> None:
+        """Hold joints against gravity, with the force for the Jacobian (n, 3, dim) of the start of the step."""
+        if self.body.jointed is not None:
+            joints = jacobian[..., self.body.kinematics.dim - self.body.jointed.internal :]
+            self._balance = -torch.einsum("nxk,n,x->k", joints, self.body.masses, self.gravity)
 
     def lag_damping(self) -> None:
         """Take the inertia of the coordinates from the operators, as they are at the start of the step."""
@@ -410,8 +461,10 @@ class StepProblem:
 def solve(problem: StepProblem) -> Solution:
     """The new state, with normal forces of friction lagged anew until they agree with the contacts."""
     past = problem.history
-    problem.operators.update(problem.body.kinematics.jacobian(past.q))
+    jacobian = problem.body.kinematics.jacobian(past.q)
+    problem.operators.update(jacobian)
     problem.lag_damping()
+    problem.lag_balance(jacobian)
     ahead = past.q_step * (problem.discretisation.step / past.step) if past.step > 0.0 else past.q_step
     guess = problem.body.kinematics.retract(past.q, ahead)
     problem.lag_friction(past.contacts, past.x)

@@ -41,6 +41,9 @@ CONCENTRATION = 1.5
 """A cell whose own motion strains it less than so many times the mean of the object is inside the material."""
 SHARED_PARTICLES = 3
 """Cells with so many particles in common are neighbours."""
+YIELD_RATIO = 0.25
+"""Of the mean velocity gradient: where a motion strains a stiff body faster than this, it turns about a joint there."""
+RANDOM_MOTIONS = 32
 NOT_STRAINING = 1e-8
 """Motions whose mean square strain is less than this part of the largest mean square velocity gradient are rigid."""
 
@@ -73,6 +76,31 @@ def elastic_sites(kinematics: KinematicParameterization, sites: StrainSites) -> 
     if motions.volume[joint].sum() > LARGEST_SHARE * motions.volume.sum():
         joint[:] = False
     return torch.from_numpy(~joint[cell]).to(sites.index.device)
+
+
+@torch.no_grad()
+def rigid_share(kinematics: KinematicParameterization, sites: StrainSites, internal: int) -> float:
+    """How much of an object moves rigidly when its state changes: near 1 for parts on joints, less for what bends all over.
+
+    The share of the volume that is strained slower than `YIELD_RATIO` of the mean velocity gradient, from rest in
+    `RANDOM_MOTIONS` directions of the state space; the more a direction moves, the more it counts.
+
+    Args:
+        kinematics: followed at the sites' particles.
+        sites: all sites of the object.
+        internal: the last so many coordinates are tried, each with a standard deviation of one.
+    """
+    jacobian = kinematics.jacobian(kinematics.rest)[..., kinematics.dim - internal :]
+    generator = torch.Generator().manual_seed(0)
+    directions = torch.randn(internal, RANDOM_MOTIONS, generator=generator, dtype=torch.float64).to(jacobian)
+    velocities = jacobian @ directions
+    rates = torch.einsum("said,saj->dsij", velocities[sites.index], sites.gradient)
+    strain = 0.5 * (rates + rates.transpose(2, 3))
+    share = sites.volume / sites.volume.sum()
+    mean = rates.square().sum((2, 3)) @ share
+    rigid = (strain.square().sum((2, 3)) < YIELD_RATIO**2 * mean.unsqueeze(1)).to(share) @ share
+    moved = velocities.square().sum((0, 1))
+    return float((rigid * moved).sum() / moved.sum().clamp(min=1e-300))
 
 
 @dataclass(frozen=True)

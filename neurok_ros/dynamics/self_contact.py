@@ -46,6 +46,8 @@ class Parts:
     """(c,) int64, any numbers."""
     surfaces: dict[int, SurfaceDistance]
     """By the part's number; a part without one can touch but not be touched."""
+    slack: float = 0.0
+    """Metres: so deep may every part be in another; how exactly the parts' motion is known."""
 
 
 @dataclass(frozen=True)
@@ -110,7 +112,7 @@ class SelfContact:
         self._contact, self._stiffness, self._yield_depth = contact, stiffness, yield_depth
         points, labels = rest[contact].cpu().numpy(), parts.part.cpu().numpy()
         self._parts = [
-            _Part.of(points, labels, name, surface, BURIED * length)
+            _Part.of(points, labels, name, surface, BURIED * length, parts.slack)
             for name, surface in parts.surfaces.items()
             if np.sum(labels == name) > 2 and np.any(labels != name)
         ]
@@ -170,7 +172,7 @@ class _Part:
     """(o,) metres."""
 
     @classmethod
-    def of(cls, rest: Floats, labels: Ints, name: int, surface: SurfaceDistance, buried: float) -> _Part:
+    def of(cls, rest: Floats, labels: Ints, name: int, surface: SurfaceDistance, buried: float, allowed: float) -> _Part:
         """Of contact particles (c, 3) at rest, those with this label (c,); particles buried deeper never touch it."""
         members, others = np.flatnonzero(labels == name), np.flatnonzero(labels != name)
         along = _neighbours(rest, members)
@@ -180,7 +182,7 @@ class _Part:
         slack = np.zeros(len(others))
         for label in np.unique(labels[others]):
             same = labels[others] == label
-            slack[same] = DEEPER * max(0.0, -float(distance[same].min()))
+            slack[same] = allowed + DEEPER * max(0.0, -float(distance[same].min()))
         return cls(members, rest[members], along, back, surface, others, slack)
 
     def met_by(self, points: Floats, travel: Floats) -> _Met:

@@ -26,9 +26,9 @@ class ObjectParts:
     """(m,)"""
     surfaces: dict[int, SurfaceDistance]
 
-    def of(self, surface: SurfaceSamples) -> Parts:
-        """For surface samples that can touch."""
-        return Parts(torch.from_numpy(self.face_part[surface.faces]), self.surfaces)
+    def of(self, surface: SurfaceSamples, slack: float = 0.0) -> Parts:
+        """For surface samples that can touch, and a depth in metres that counts as none."""
+        return Parts(torch.from_numpy(self.face_part[surface.faces]), self.surfaces, slack)
 
 
 def object_parts(vertices: Floats, faces: NDArray[np.integer], surface: SurfaceSamples) -> ObjectParts | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -33,7 +34,7 @@ class PreparedObject:
     """The lattice's nodes, then the surface samples."""
     kinematics: ObjectKinematics
     modulus: float
-    """Pa, Young's modulus of what strains; infinite for a rigid body."""
+    """Pa, Young's modulus of what strains; infinite for a rigid body, zero for a stiff one with joints."""
     material: Tensor
     """(s,) bool, the strain sites that are inside the material, and do not only bridge a joint."""
     properties: PhysicalProperties
@@ -41,6 +42,16 @@ class PreparedObject:
     """Why this parameterization, as a sentence for the user."""
     parts: ObjectParts | None
     """Unconnected parts that can move against each other; None: there are none."""
+
+    @property
+    def size(self) -> float:
+        """Metres, the largest extent."""
+        return float(np.ptp(self.mesh.vertices, axis=0).max())
+
+    @property
+    def jointed(self) -> bool:
+        """Whether it is stiff, and moves about joints that the learned model found."""
+        return self.modulus == 0.0
 
 
 def prepare(mesh: ReconstructedMesh, properties: PhysicalProperties, options: PredictionOptions) -> PreparedObject:

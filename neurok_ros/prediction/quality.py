@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from neurok_ros.dynamics import Frame
+from neurok_ros.dynamics.integrator import rigid_motions
 from neurok_ros.prediction.prepare import PreparedObject
 from neurok_ros.prediction.types import Floats
 
@@ -31,7 +33,7 @@ def quality_measures(prepared: PreparedObject, frames: Sequence[Frame], displace
     """The numbers behind the flags, over all frames; the unit stands at the end of each name."""
     forces = [float(np.linalg.norm(frame.tool_force)) for frame in frames]
     return {
-        "object_size_m": _size(prepared),
+        "object_size_m": prepared.size,
         "mass_kg": prepared.properties.density * prepared.lattice.volume,
         "max_displacement_m": float(displacement.max()),
         "max_tool_force_n": max(forces),
@@ -74,15 +76,21 @@ def quality_flags(measures: dict[str, float], frames: Sequence[Frame], complete:
     }
 
 
-def held_displacement(frames: Sequence[Frame], held: NDArray[np.int64]) -> float:
-    """Metres: the farthest that any of the particles (a,) that are held gets from where it started."""
+def held_displacement(frames: Sequence[Frame], held: NDArray[np.int64], on_the_whole: bool) -> float:
+    """Metres: the farthest that any of the particles (a,) that are held gets from where it started.
+
+    Args:
+        frames: the rollout.
+        held: which particles.
+        on_the_whole: not to count how they move against each other, see `dynamics.Jointed`.
+    """
     if not len(held):
         return 0.0
-    return max(float((frame.positions[held] - frames[0].positions[held]).norm(dim=1).max()) for frame in frames)
-
-
-def _size(prepared: PreparedObject) -> float:
-    return float(np.ptp(prepared.mesh.vertices, axis=0).max())
+    moved = torch.stack([frame.positions[held] - frames[0].positions[held] for frame in frames])
+    if on_the_whole:
+        basis = rigid_motions(frames[0].positions[held])
+        moved = (moved.flatten(1) @ basis @ basis.T).view_as(moved)
+    return float(moved.norm(dim=2).max())
 
 
 def _tilt(prepared: PreparedObject, frame: Frame) -> float:
@@ -99,6 +107,8 @@ def _tilt(prepared: PreparedObject, frame: Frame) -> float:
 
 
 def _largest_strain(prepared: PreparedObject, frame: Frame) -> float:
-    """The largest |principal stretch - 1| over all strain sites inside the material."""
+    """The largest |principal stretch - 1| over all strain sites inside the material; 0 where it is not told from the joints."""
+    if prepared.jointed:
+        return 0.0
     gradients = prepared.particles.sites.select(prepared.material).deformation_gradients(frame.positions.cpu())
     return float(np.abs(np.linalg.svd(gradients.numpy(), compute_uv=False) - 1.0).max(initial=0.0))

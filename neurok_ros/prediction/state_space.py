@@ -4,11 +4,12 @@ Asked for `auto`, an object gets the learned state space where
 
 - a trained model is installed,
 - the model knows the object: the numbers of `Familiarity` are within the bounds below,
-- and what it found is of use: the object moves at all (`LEAST_REACH`), and has a joint (`elastic_sites`). A soft thing without
-  joints is deformed more finely by a hundred elastic modes than by a few learned coordinates; a stiff one would only be softened.
+- and what it found is of use: the object moves at all (`LEAST_REACH`), and has a joint. A stiff one has joints where most of it
+  moves rigidly (`LEAST_RIGID_SHARE`), a soft one where `elastic_sites` finds some: without, it is deformed more finely by a
+  hundred elastic modes than by a few learned coordinates.
 
-Otherwise a stiff object is rigid and a soft one gets its elastic modes. With the learned state space the material strains, but
-not across joints, so that a door swings freely and its frame keeps its shape; that of a stiff object with `JOINTED_MODULUS`.
+Otherwise a stiff object is rigid and a soft one gets its elastic modes. With the learned state space a stiff object stores no
+strain energy (`dynamics.Jointed`), and stays where it was pushed; a soft one is elastic, but not across its joints.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from neurok_ros.dynamics import elastic_sites
+from neurok_ros.dynamics import elastic_sites, rigid_share
 from neurok_ros.errors import ErrorCode, NeurokError
 from neurok_ros.geometry.lattice import VoxelLattice
 from neurok_ros.kinematics import LatticeParticles, RigidBodyKinematics, skinning_modes
@@ -31,11 +32,12 @@ from neurok_ros.reconstruction.types import ReconstructedMesh
 
 RIGID_MODULUS = 5.0e7
 """Pa: from here on (hard rubber, wood, metal) a hand-held push dents an object by less than a camera can see."""
-JOINTED_MODULUS = 1.0e5
-"""Pa: with learned coordinates no object is stiffer. Learned motions of rigid parts bend them by a percent or so, which the
-modulus of wood would forbid, and with it the motion. Not settled: in the first 0.2 s of a push at a microwave's door 1e6 Pa
-pushed back with 58 N and 1e5 Pa with 6 N, where MuJoCo's largest force is 6.5 N; with 1e5 Pa the door sprang back afterwards,
-with 1e4 Pa it sagged."""
+LARGEST_MODULUS = 1.0e5
+"""Pa: with learned coordinates no soft object is stiffer. Learned motions strain what should stay as it is by a percent or so,
+which a larger modulus would forbid, and with it the motion."""
+LEAST_RIGID_SHARE = 0.45
+"""Of the volume, see `rigid_share`: 0.42 to 0.97 for 48 held-out articulated objects, 0.06 to 0.42 for
+22 soft ones."""
 COORDINATES = 12
 """k_q of the learned state space. On ten held-out doors, drawers, lids and levers the best state of a motion by a tenth of an
 object's size was off by 0.7 to 2.3 % of the size with 12, and by 0.9 to 4.2 % with 8."""
@@ -54,7 +56,7 @@ class StateSpaceChoice:
 
     kinematics: ObjectKinematics
     modulus: float
-    """Pa, Young's modulus of what strains; infinite for a rigid body."""
+    """Pa, Young's modulus of what strains; infinite for a rigid body, zero for a stiff one with joints."""
     material: Tensor
     """(s,) bool, the strain sites that are inside the material, and do not only bridge a joint."""
     reason: str
@@ -89,7 +91,7 @@ def choose_state_space(
     if not is_installed():
         return _unlearned(lattice, particles, properties, stiff, f"{_stiffness(properties)}; no learned model is installed")
     choice, known = _learned(mesh, particles, properties, "")
-    doubt = _doubt(choice, known)
+    doubt = _doubt(choice, known, particles)
     if doubt:
         return _unlearned(lattice, particles, properties, stiff, f"{_stiffness(properties)}; {doubt}")
     found = f"the learned model knows the object (asked for no motion it moves it by {known.still:.1%} of its radius"
@@ -101,8 +103,11 @@ def _learned(
     mesh: ReconstructedMesh, particles: LatticeParticles, properties: PhysicalProperties, reason: str
 ) -> tuple[StateSpaceChoice, Familiarity]:
     kinematics = neurok_kinematics(mesh.vertices, mesh.faces, installed_model(), COORDINATES)
-    material = elastic_sites(kinematics.at(particles.points[: particles.nodes]), particles.sites)
-    choice = StateSpaceChoice(kinematics, min(properties.youngs_modulus, JOINTED_MODULUS), material, reason)
+    if properties.youngs_modulus >= RIGID_MODULUS:
+        choice = StateSpaceChoice(kinematics, 0.0, _everywhere(particles), reason)
+    else:
+        material = elastic_sites(kinematics.at(particles.points[: particles.nodes]), particles.sites)
+        choice = StateSpaceChoice(kinematics, min(properties.youngs_modulus, LARGEST_MODULUS), material, reason)
     return choice, familiarity(kinematics.encoded, kinematics.subspace)
 
 
@@ -112,11 +117,14 @@ def _unlearned(
     kinematics: ObjectKinematics = (
         RigidBodyKinematics(torch.from_numpy(np.asarray(lattice.center))) if rigid else skinning_modes(lattice)
     )
-    every = torch.ones(len(particles.sites.volume), dtype=torch.bool)
-    return StateSpaceChoice(kinematics, math.inf if rigid else properties.youngs_modulus, every, reason)
+    return StateSpaceChoice(kinematics, math.inf if rigid else properties.youngs_modulus, _everywhere(particles), reason)
 
 
-def _doubt(choice: StateSpaceChoice, known: Familiarity) -> str:
+def _everywhere(particles: LatticeParticles) -> Tensor:
+    return torch.ones(len(particles.sites.volume), dtype=torch.bool)
+
+
+def _doubt(choice: StateSpaceChoice, known: Familiarity, particles: LatticeParticles) -> str:
     """Why the learned state space is not used, or nothing."""
     if known.still > MOST_STILL:
         moves = f"asked for no motion, it moves it by {known.still:.1%} of its radius (bound {MOST_STILL:.0%})"
@@ -126,8 +134,12 @@ def _doubt(choice: StateSpaceChoice, known: Familiarity) -> str:
         return f"the learned model does not know the object: {explain}"
     if known.reach < LEAST_REACH:
         return f"the learned model moves no part of it by more than {known.reach:.1%} of its radius (bound {LEAST_REACH:.0%})"
-    if bool(choice.material.all()):
-        return "the learned model finds no joint in it"
+    if choice.modulus > 0.0:
+        return "the learned model finds no joint in it" if bool(choice.material.all()) else ""
+    share = rigid_share(choice.kinematics.at(particles.points[: particles.nodes]), particles.sites, COORDINATES)
+    if share < LEAST_RIGID_SHARE:
+        keeps = f"its motions keep {share:.0%} of the volume rigid (bound {LEAST_RIGID_SHARE:.0%})"
+        return f"the learned model finds no joint in it: {keeps}"
     return ""
 
 

@@ -20,7 +20,7 @@ from neurok_ros.dynamics.energies import (
 from validation.systems import lattice, quaternion_matrix
 
 ELASTIC = NeoHookean(4.0e4, 6.0e4)
-VISCOUS = KelvinVoigt(4.0e4, 6.0e4, 0.05)
+VISCOUS = KelvinVoigt(2.0e3, 3.0e3)
 
 
 def random_gradients(count: int, size: float) -> Tensor:

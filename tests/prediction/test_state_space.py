@@ -106,11 +106,14 @@ def test_an_object_that_the_model_knows_takes_the_learned_motions_for_its_joints
 
     monkeypatch.setattr(state_space, "familiarity", lambda encoded, subspace: KNOWN)
     monkeypatch.setattr(state_space, "elastic_sites", material)
+    monkeypatch.setattr(state_space, "rigid_share", lambda kinematics, sites, internal: 0.9 if joints else 0.1)
     prepared = prepare(block, properties, PredictionOptions())
     assert prepared.kinematics.name == expected
-    assert int((~prepared.material).sum()) == joints
+    stiff = properties is WOOD
+    assert int((~prepared.material).sum()) == (0 if stiff else joints)
     if joints:
-        assert prepared.modulus == min(properties.youngs_modulus, state_space.JOINTED_MODULUS)
+        assert prepared.jointed == stiff
+        assert stiff or prepared.modulus == min(properties.youngs_modulus, state_space.LARGEST_MODULUS)
         assert "the learned model knows the object" in prepared.reason
     else:
         assert "no joint" in prepared.reason

@@ -40,8 +40,8 @@ class Trained:
     """kg/m^3 of all links."""
     joint_damping: float
     """1/s: every joint brakes with so much of its own inertia where all coordinates are 0."""
-    gravity: float
-    """m/s^2, downwards."""
+    held: bool
+    """Whether gravity does not act on what moves: springs or stiff joints carry it."""
 
     @property
     def faces(self) -> NDArray[np.int64]:
@@ -91,7 +91,6 @@ def _xml(subject: Trained, push: Push, damping: Floats) -> str:
         geoms[number] = geoms.get(number, "") + f'<geom type="mesh" mesh="s{i}" mass="0"/>'
     bodies = "".join(_body(subject, number, geoms, damping) for number in _children(mechanism, None))
     xml = world(bodies, tool_body(push.tool, IMPACT), 0.3, "implicitfast", STEPS_PER_FRAME)
-    xml = xml.replace('gravity="0 0 -9.81"', f'gravity="0 0 {-subject.gravity}"')
     return xml.replace(
         "<worldbody>", f'<compiler angle="radian"/><asset>{assets}</asset><equality>{coupled}</equality><worldbody>', 1
     )
@@ -102,7 +101,7 @@ def _body(subject: Trained, number: int, geoms: dict[int, str], damping: Floats)
     link = mechanism.links[number]
     inside = "".join(_body(subject, child, geoms, damping) for child in _children(mechanism, number))
     joint = _joint(mechanism, number, float(damping[number])) + geoms.get(number, "")
-    return f'<body name="link{number}">{joint}{_inertial(link, subject.density)}{inside}</body>'
+    return f'<body name="link{number}" gravcomp="{int(subject.held)}">{joint}{_inertial(link, subject.density)}{inside}</body>'
 
 
 def _inertial(link: Link, density: float) -> str:
