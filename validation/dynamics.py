@@ -29,7 +29,7 @@ from validation.stress import stress
 
 EXACT: list[Case] = [*closed_forms.CASES, *mujoco.CASES]
 MODAL = mujoco.MODAL_CASES
-LEARNED = learned.CASES
+LEARNED = [*learned.CASES, *learned.SCANNED_CASES]
 COMPARED_STEPS = {"1/60 s": 1.0 / 60.0, "1/120 s": 1.0 / 120.0}
 ROOT = Path(__file__).resolve().parents[1]
 

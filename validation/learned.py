@@ -5,6 +5,8 @@ state; its base is held by a box, as a user would give it; one of its parts is p
 ranges and the density; the product has the mesh in that state, the density, and what the network makes of it. How hard joints
 turn is the same in both (`JOINT_DAMPING`).
 
+Some are met as a camera sees them: the mesh is reconstructed from a simulated view, and judged where its vertices truly go.
+
 `kinematics` is the error of the best learned state for MuJoCo's true shape (Gauss-Newton, `training/evaluation`), `dynamics` is
 what the predicted shape is off from that best one.
 """
@@ -21,6 +23,7 @@ from neurok_ros.kinematics.neurok import NeurokKinematics
 from neurok_ros.prediction.predict import JOINT_DAMPING, predict
 from neurok_ros.prediction.prepare import PreparedObject, prepare
 from neurok_ros.prediction.types import Fixation, PhysicalProperties, PredictionOptions, Push
+from neurok_ros.reconstruction import ReconstructionWorker
 from neurok_ros.reconstruction.types import ReconstructedMesh
 from training.data.articulated.categories import CATEGORIES, HELD_OUT
 from training.data.articulated.mechanism import Assembly, Link, Mechanism
@@ -28,6 +31,7 @@ from training.data.articulated.source import ArticulatedObject
 from training.evaluation.inverse_kinematics import ITERATIONS, decode, solve
 from training.evaluation.neurok import NeurokStates
 from training.evaluation.objects import EvaluationObject, Floats, Ints, MaterialPoints
+from training.evaluation.scanned import seen_mesh, side_that_moves
 from validation.case import Case, Motion
 from validation.learned_push import finger_push
 from validation.mujoco.comparison import force_figures
@@ -88,8 +92,26 @@ def compared(pushed: Pushed) -> Motion:
     subject = subject_of(pushed)
     push = push_of(pushed, subject)
     theirs, truth = motion_of(subject, push, SECONDS)
-    mesh = as_scanned(subject.vertices, subject.faces)
+    mesh = whole_mesh(subject.vertices, subject.faces)
     return judged(mesh, held_box(subject), push, truth, theirs.tool_force)
+
+
+def compared_as_scanned(pushed: Pushed) -> Motion:
+    """The same object, push and truth, but of the object the product gets what was reconstructed of one view.
+
+    Raises:
+        NeurokError: where nothing was reconstructed, or the push starts inside of what was.
+    """
+    subject = subject_of(pushed)
+    push = push_of(pushed, subject)
+    theirs, truth = motion_of(subject, push, SECONDS)
+    points = MaterialPoints.random(subject.vertices, subject.faces, JUDGED_POINTS, 0)
+    side = side_that_moves(points.at(subject.vertices), points.at(truth[-1])[None])
+    rng = np.random.default_rng(zlib.crc32(f"{pushed.category} {pushed.number}".encode()))
+    with ReconstructionWorker() as worker:
+        seen = seen_mesh(worker, subject.vertices, subject.faces, side + rng.uniform(-0.7, 0.7), rng)
+    carried = np.stack([seen.carried_to(shape) for shape in truth])
+    return judged(whole_mesh(seen.vertices, seen.faces), held_box(subject), push, carried, theirs.tool_force)
 
 
 def judged(mesh: ReconstructedMesh, box: Floats, push: Push, truth: Floats, force: Floats) -> Motion:
@@ -139,8 +161,8 @@ def split_error(
     return found
 
 
-def as_scanned(vertices: Floats, faces: Ints) -> ReconstructedMesh:
-    """A mesh as reconstruction hands it on, all of it seen."""
+def whole_mesh(vertices: Floats, faces: Ints) -> ReconstructedMesh:
+    """A mesh as reconstruction hands it on, as if all of it had been seen."""
     support = np.array([0.0, 0.0, 1.0, FAR_BELOW - vertices[:, 2].min()])
     return ReconstructedMesh(vertices, faces.astype(np.int32), np.ones(len(vertices), bool), None, support, "none")
 
@@ -208,5 +230,13 @@ def _case(pushed: Pushed) -> Case:
     return Case(f"learned {pushed.category.replace('_', ' ')} {pushed.number}", "MuJoCo", description, partial(compared, pushed))
 
 
+def _scanned_case(pushed: Pushed) -> Case:
+    case = _case(pushed)
+    description = f"{case.description} The mesh is reconstructed from one simulated view."
+    return Case(case.name.replace("learned", "scanned"), "MuJoCo", description, partial(compared_as_scanned, pushed))
+
+
 CASES: list[Case] = [_case(pushed) for pushed in PUSHES]
 """See the module."""
+SCANNED_CASES: list[Case] = [_scanned_case(pushed) for pushed in PUSHES[::3]]
+"""Every third of them, from a scan: parts that are one, backs that nobody saw."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -14,7 +15,7 @@ from scipy.spatial import cKDTree
 from neurok_ros.errors import NeurokError
 from neurok_ros.reconstruction import MeshOptions, ObjectSelection, ReconstructionWorker, Scan, SegmentationOptions
 from training.evaluation.cache import Cache
-from training.evaluation.objects import EvaluationObject, Floats, MaterialPoints, unit_object
+from training.evaluation.objects import EvaluationObject, Floats, Ints, MaterialPoints, unit_object
 
 RADIUS = 0.18
 """Metres that an object's unit of length becomes: something that stands on a table."""
@@ -85,27 +86,71 @@ def _motion(given: EvaluationObject) -> float:
 
 def _rescanned(worker: ReconstructionWorker, given: EvaluationObject, name: str) -> EvaluationObject:
     rng = np.random.default_rng(zlib.crc32(name.encode()))
-    shift = np.array([0.0, 0.0, -RADIUS * given.vertices[:, 2].min()])
-    scan = simulated_scan(RADIUS * given.vertices + shift, given.faces, _side_that_moves(given) + rng.uniform(-0.7, 0.7), rng)
-    center = RADIUS * given.vertices.mean(axis=0) + shift
+    rest = given.surface.at(given.vertices)
+    side = side_that_moves(rest, np.stack([given.surface.at(pose) for pose in given.targets]))
+    seen = seen_mesh(worker, given.vertices, given.faces, side + rng.uniform(-0.7, 0.7), rng)
+    targets, frames = (np.stack([seen.carried_to(pose) for pose in poses]) for poses in (given.targets, given.frames))
+    return unit_object(name, seen.vertices, seen.faces, targets, frames)
+
+
+@dataclass(frozen=True)
+class SeenMesh:
+    """What was reconstructed of a mesh, and how it goes along with it."""
+
+    vertices: Floats
+    """(n, 3) in the units of the true mesh."""
+    faces: Ints
+    """(m, 3)"""
+    followed: MaterialPoints
+    """The point of the true surface that each vertex is next to, ..."""
+    offset: Floats
+    """... and (n, 3) where it is from there."""
+
+    def carried_to(self, pose: Floats) -> Floats:
+        """(n, 3) where its vertices are when the true ones are at (v, 3)."""
+        return self.followed.at(pose) + self.offset
+
+
+def seen_mesh(
+    worker: ReconstructionWorker, vertices: Floats, faces: np.ndarray, azimuth: float, rng: np.random.Generator
+) -> SeenMesh:
+    """What reconstruction makes of a scan of a mesh from one side; for the scan it gets a radius of about `RADIUS`.
+
+    Args:
+        worker: does it.
+        vertices: (v, 3) of any size, z up, standing on the plane below its lowest vertex.
+        faces: (f, 3).
+        azimuth: radians about z from x, where the camera stands.
+        rng: see `simulated_scan`.
+
+    Raises:
+        NeurokError: where nothing can be reconstructed.
+    """
+    tracked = MaterialPoints.random(vertices, faces, _TRACKED, 0)
+    places = tracked.at(vertices)
+    middle = places.mean(axis=0)
+    scale = RADIUS / float(np.linalg.norm(vertices - middle, axis=1).max())
+    shift = np.array([*(-scale * middle[:2]), -scale * vertices[:, 2].min()])
+    scan = simulated_scan(scale * vertices + shift, faces, azimuth, rng)
+    center = scale * vertices.mean(axis=0) + shift
     selection = ObjectSelection(point=(float(center[0]), float(center[1]), float(center[2])))
     options = SegmentationOptions(up=(0.0, 0.0, 1.0), split_touching=False)
     mesh, _ = worker.reconstruct(scan, options, selection, MeshOptions(), _TIMEOUT)
-    vertices = (mesh.vertices - shift) / RADIUS
-    tracked = MaterialPoints.random(given.vertices, given.faces, _TRACKED, 0)
-    places = tracked.at(given.vertices)
-    _, nearest = cKDTree(places).query(vertices)
+    found = (mesh.vertices - shift) / scale
+    _, nearest = cKDTree(places).query(found)
     followed = MaterialPoints(tracked.corners[nearest], tracked.weights[nearest])
-    offset = vertices - places[nearest]
-    targets, frames = (np.stack([followed.at(pose) + offset for pose in poses]) for poses in (given.targets, given.frames))
-    return unit_object(name, vertices, np.asarray(mesh.faces, np.int64), targets, frames)
+    return SeenMesh(found, np.asarray(mesh.faces, np.int64), followed, found - places[nearest])
 
 
-def _side_that_moves(given: EvaluationObject) -> float:
-    """Radians about z from x: where most of what moves is, seen from the middle. A robot looks at what it wants to move."""
-    rest = given.surface.at(given.vertices)
-    far = np.mean([np.linalg.norm(given.surface.at(pose) - rest, axis=1) for pose in given.targets], axis=0)
-    x, y, _ = far @ rest
+def side_that_moves(rest: Floats, poses: Floats) -> float:
+    """Radians about z from x: where most of what moves is, seen from the middle. A robot looks at what it wants to move.
+
+    Args:
+        rest: (n, 3) points of the surface.
+        poses: (p, n, 3) where they go.
+    """
+    far = np.linalg.norm(poses - rest, axis=2).mean(axis=0)
+    x, y, _ = far @ (rest - rest.mean(axis=0))
     return float(np.arctan2(y, x))
 
 
