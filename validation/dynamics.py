@@ -19,10 +19,11 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
 from validation import closed_forms, learned, mujoco
-from validation.case import Case
+from validation.case import Case, Motion
 from validation.comparison import comparison, picture_of_methods
 from validation.integrators import DRIFT_STEPS, drift, energy_lost, orders, systems, work_balances
 from validation.outcomes import Outcome, run_case
+from validation.parallel import spread
 from validation.pictures import contact_sheet, picture
 from validation.report import Report
 from validation.stress import stress
@@ -86,13 +87,18 @@ def _save(report: Report, path: Path) -> None:
 def _run(cases: list[Case], title: str, out: Path, progress: Progress) -> list[Outcome]:
     task = progress.add_task(title, total=len(cases))
     outcomes = []
-    for case in cases:
-        progress.update(task, description=case.name)
-        outcomes.append(run_case(case))
+    for case, (motion, failure, seconds) in zip(cases, spread(_run_named, [case.name for case in cases]), strict=True):
+        outcomes.append(Outcome(case, motion, failure, seconds))
         picture(outcomes[-1], out / f"{case.name.replace(' ', '_')}.png")
         progress.advance(task)
-    progress.update(task, description=title)
     return outcomes
+
+
+def _run_named(name: str) -> tuple[Motion | None, str, float]:
+    """What became of a case; cases themselves do not go from process to process."""
+    (case,) = (case for case in (*EXACT, *MODAL, *LEARNED) if case.name == name)
+    outcome = run_case(case)
+    return outcome.motion, outcome.failure, outcome.seconds
 
 
 def _measure_integrators(report: Report, progress: Progress) -> None:

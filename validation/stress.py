@@ -16,6 +16,7 @@ from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 
+from validation.parallel import spread
 from validation.stress_bodies import BARE_TRIALS, BareTrial
 from validation.stress_trial import Run, Trial, learned_model
 from validation.stress_trials import trials
@@ -60,17 +61,24 @@ class StressFigures:
 def stress(progress: Progress, only: str = "") -> StressFigures:
     """Run every trial whose group or name contains `only`."""
     begin = time.monotonic()
-    everything: list[Trial | BareTrial] = [*trials(), *BARE_TRIALS]
-    asked = [trial for trial in everything if only in trial.group or only in trial.name]
+    asked = [number for number, trial in enumerate(_everything()) if only in trial.group or only in trial.name]
     task = progress.add_task("stress", total=len(asked))
     runs = []
-    with learned_model() as model:
-        for trial in asked:
-            progress.update(task, description=f"stress, {trial.group}")
-            runs.append(trial.run())
-            progress.advance(task)
+    for run in spread(_run_numbered, asked):
+        runs.append(run)
+        progress.update(task, description=f"stress, {run.group}", advance=1)
     progress.update(task, description="stress")
-    return summed(runs, model, time.monotonic() - begin)
+    with learned_model() as model:
+        return summed(runs, model, time.monotonic() - begin)
+
+
+def _everything() -> list[Trial | BareTrial]:
+    return [*trials(), *BARE_TRIALS]
+
+
+def _run_numbered(number: int) -> Run:
+    with learned_model():
+        return _everything()[number].run()
 
 
 def summed(runs: Sequence[Run], model: str, seconds: float) -> StressFigures:

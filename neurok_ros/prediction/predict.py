@@ -25,6 +25,8 @@ from neurok_ros.dynamics import (
 from neurok_ros.dynamics.contact import STANDARD_GRAVITY
 from neurok_ros.dynamics.joints import YIELD_RATIO
 from neurok_ros.errors import ErrorCode, NeurokError
+from neurok_ros.kinematics import RigidBody
+from neurok_ros.kinematics.neurok import NeurokKinematics
 from neurok_ros.parameterization import KinematicParameterization
 from neurok_ros.prediction.prepare import PreparedObject
 from neurok_ros.prediction.quality import held_displacement, quality_flags, quality_measures
@@ -184,18 +186,22 @@ def _body(prepared: PreparedObject, device: torch.device) -> Body:
         strain=particles.sites.select(prepared.material).to(device) if np.isfinite(prepared.modulus) else None,
         state_energies=energies,
         state_damping=damping,
-        jointed=_jointed(prepared),
+        jointed=_jointed(prepared, device),
         parts=_parts(prepared),
     )
 
 
-def _jointed(prepared: PreparedObject) -> Jointed | None:
+def _jointed(prepared: PreparedObject, device: torch.device) -> Jointed | None:
     """With a viscosity that stops bending over the object's size within `BENDING_TIME`: rho L^2 / time."""
     limit = prepared.kinematics.limit
     if limit is None or not prepared.jointed:
         return None
+    kinematics = prepared.kinematics
+    assert isinstance(kinematics, NeurokKinematics)
     viscosity = prepared.properties.density * prepared.size**2 / BENDING_TIME
-    return Jointed(viscosity, YIELD_RATIO, len(limit.center))
+    weight = torch.from_numpy(np.asarray(prepared.lattice.center)).to(device)
+    carrier = RigidBody(weight[None], torch.from_numpy(kinematics.encoded.center).to(weight))
+    return Jointed(viscosity, YIELD_RATIO, len(limit.center), carrier)
 
 
 def _parts(prepared: PreparedObject) -> Parts | None:

@@ -55,7 +55,9 @@ def plate() -> Lattice:
 def jointed_body(kinematics: KinematicParameterization, grid: Lattice, internal: int) -> Body:
     masses = DENSITY / 1000.0 * grid.masses
     contact = grid.areas.nonzero().squeeze(1)
-    stiff = Jointed(DENSITY * 0.6**2 / 0.02, 0.25, internal)
+    shift = torch.tensor([[[0.0], [1.0], [0.0]]], dtype=torch.float64)
+    carrier = Linear(torch.zeros(1, 3, dtype=torch.float64), shift)
+    stiff = Jointed(DENSITY * 0.6**2 / 0.02, 0.25, internal, carrier)
     return Body(kinematics, masses, contact, grid.areas[contact], NO_ELASTICITY, grid.sites, jointed=stiff)
 
 
@@ -89,7 +91,7 @@ def test_without_resistance_the_push_bends_the_leaf_as_much_as_it_turns_it() -> 
     assert float((0.05 * pushed.q[2:]).abs().max()) > 0.2 * 0.2 * abs(float(pushed.q[1]))
 
 
-def test_joints_are_held_against_gravity() -> None:
+def test_joints_are_held_against_gravity_and_the_whole_falls() -> None:
     """A leaf of 2 kg whose own weight would turn it by half a radian in a tenth of a second."""
     grid = plate()
     body = jointed_body(BendingDoor(grid.points, 2), grid, 3)
@@ -97,6 +99,8 @@ def test_joints_are_held_against_gravity() -> None:
     conditions = Conditions(gravity=(0.0, -GRAVITY, 0.0), anchors=anchors)
     (held,) = simulate(body, conditions, [1.0])
     assert float(held.q.abs().max()) < 1e-3  # what the springs of the hold give
+    (free,) = simulate(body, replace(conditions, anchors=None), [0.5])
+    assert float(free.q[0]) == pytest.approx(-0.5 * GRAVITY * 0.25, rel=0.05)  # what holds the leaf also lifts it in free fall
     (falling,) = simulate(replace(body, jointed=None, strain=None), conditions, [0.1])
     assert float(falling.q[1]) < -0.1
 

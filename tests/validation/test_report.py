@@ -109,6 +109,7 @@ def test_every_outcome_has_a_picture(tmp_path: Path) -> None:
 
 
 def test_the_command_leaves_figures_and_tells_of_failures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dynamics, "spread", map)  # in this process, which knows these cases
     monkeypatch.setattr(dynamics, "EXACT", [case(lags), case(raises)])
     monkeypatch.setattr(dynamics, "MODAL", [])
     monkeypatch.setattr(dynamics, "LEARNED", [])
