@@ -46,6 +46,8 @@ JUDGED_POINTS = 2000
 """Of the surface, uniform."""
 SPLIT_TIMES = (0.1, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0)
 """Seconds at which the error is split in two."""
+AROUND = 0.1
+"""Of the object's size: how far the box that holds it reaches beyond it, where nothing moves."""
 FAR_BELOW = 1.0
 """Metres: where the support is, so that nothing that swings touches it."""
 
@@ -174,11 +176,12 @@ def held_box(subject: Trained) -> Floats:
     corners = vertices[faces]
     area = np.linalg.norm(np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]), axis=1)
     center, still = corners.mean(axis=1), ~moving[faces[:, 0]]
-    slack = 1e-3 * float(np.ptp(vertices, axis=0).max())
+    size = float(np.ptp(vertices, axis=0).max())
+    slack, around = 1e-3 * size, AROUND * size
     slabs = []
     for axis in range(3):
         for lower in (True, False):
-            box = np.stack([vertices.min(axis=0) - slack, vertices.max(axis=0) + slack])
+            box = np.stack([vertices.min(axis=0) - around, vertices.max(axis=0) + around])
             end = vertices[moving, axis].min() - slack if lower else vertices[moving, axis].max() + slack
             box[1 if lower else 0, axis] = end
             inside = ((center >= box[0]) & (center <= box[1])).all(axis=1) & still

@@ -51,7 +51,8 @@ class Jointed:
       motions that a push allows, the one that keeps the parts rigid is the easiest (as in L1 regression, by weights
       1 / (1 + (rate / (yield_ratio mean))^2) from the step before, with the mean velocity gradient);
     - a hold fixes where its particles are on the whole and how they are turned, not each of them;
-    - what kept the joints from falling before the push, friction or springs, does so all the time: weight moves the whole alone.
+    - what kept the joints from falling before the push, friction or springs, does so all the time: weight and the support that
+      carries it move the whole alone, and a body that is held does not feel its weight.
     """
 
     viscosity: float
@@ -59,9 +60,7 @@ class Jointed:
     yield_ratio: float
     """Of the mean velocity gradient: strain that is faster meets less resistance."""
     internal: int
-    """How many of the last numbers of the state are of joints; those before them are a free body's pose."""
-    carrier: KinematicParameterization
-    """Of the pose alone, followed at one point, the centre of mass at rest: the weight of the whole acts there."""
+    """How many of the last coordinates are of joints; those before them are a free body's pose."""
 
 
 @dataclass(frozen=True, eq=False)

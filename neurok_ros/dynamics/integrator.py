@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
-from neurok_ros.dynamics.body import Body, Jointed
+from neurok_ros.dynamics.body import Body
 from neurok_ros.dynamics.contact import STANDARD_GRAVITY, SWEEP_FRACTION, Obstacles, Passage, ToolPose
 from neurok_ros.dynamics.energies import (
     Contacts,
@@ -95,7 +95,8 @@ def rigid_motions(points: Tensor) -> Tensor:
     turns = torch.linalg.cross(axes.expand(len(points), 3, 3), (points - points.mean(0)).unsqueeze(1), dim=2)
     motions = torch.cat([axes.expand(len(points), 3, 3), turns], dim=1).transpose(1, 2).reshape(-1, 6)
     basis, size, _ = torch.linalg.svd(motions, full_matrices=False)
-    return basis[:, size > 1e-9 * size[0]]
+    independent: Tensor = basis[:, size > 1e-9 * size[0]]
+    return independent
 
 
 class ReducedOperators:
@@ -208,6 +209,8 @@ class StepProblem:
     """(a, 3) metres, where they are held."""
     anchor_stiffness: float
     """N/m, of each."""
+    carriers: Tensor
+    """(r,) int64, the particles that the weight of a jointed body rests on; none: it falls."""
     springs: tuple[Springs | PointSprings, ...]
     applied: AppliedAt | None
     """Forces at the end of the step."""
@@ -223,17 +226,14 @@ class StepProblem:
     def __post_init__(self) -> None:
         past, scheme, material = self.history, self.discretisation, self.body.material
         inertia = scheme.inertia()
-        target = scheme.target(past.x, past.x_before, past.v, past.v_before)
-        if self.body.jointed is None:
-            target = target + self.gravity / inertia
+        target = scheme.target(past.x, past.x_before, past.v, past.v_before) + self.gravity / inertia
         velocity = scheme.rate_offset(past.x, past.x_before, past.v)
         strain = scheme.rate_offset(past.strain, past.strain_before, past.strain_rate)
         self._offsets = target, velocity, strain
         self._inertia = inertia
         self._weights = (inertia * self.body.masses).unsqueeze(1)
         self._elastic = NeoHookean(material.shear_modulus, material.lame_lambda)
-        if self.body.jointed is not None:
-            self._carried_before = self.body.jointed.carrier.positions(_pose(past.q, self.body.jointed))
+        self._balance = past.q.new_zeros(0)
         self._viscous = self._viscosity()
         self._viscous_volume = self._volume_that_resists()
         self._passage = self._passage_from(past.x)
@@ -318,10 +318,6 @@ class StepProblem:
             pairs.append(touching.forces)
             touching.forces.add_to(gradient)
         value += sum(part.value for part in state)
-        if self.body.jointed is not None:
-            moved = self.body.jointed.carrier.positions(_pose(q, self.body.jointed)) - self._carried_before
-            work = self.body.mass * float((moved @ self.gravity).sum())
-            value, magnitude = value - work, magnitude + abs(work)
         f, stress = x.new_zeros(0, 9), x.new_zeros(0, 9)
         if self.body.strain is not None:
             f = self.body.strain.deformation_gradients(x).view(-1, 9)
@@ -363,6 +359,10 @@ class StepProblem:
         forces = [energy.at(q[len(q) - energy.size :]) for energy in self.body.state_energies]
         if self.body.state_damping is not None:
             forces.append(dissipation(self._damping, self.coordinate_rates(q), self.discretisation.scale))
+        if len(self._balance):
+            start = len(q) - len(self._balance)
+            work = float(self._balance @ (q[start:] - self.history.q[start:]))
+            forces.append(StateForces(-work, -self._balance, q.new_zeros(len(self._balance), len(self._balance))))
         return forces
 
     def _friction_forces(self, friction: Friction, x: Tensor, with_hessian: bool) -> tuple[Tensor, PointForces]:
@@ -379,10 +379,6 @@ class StepProblem:
             gradient = gradient + at.stress.view(-1) @ self.operators.site.view(-1, dim)
         for part in at.state:
             gradient[dim - len(part.gradient) :] += part.gradient
-        jointed = self.body.jointed
-        if jointed is not None:
-            weight = self.body.mass * self.gravity
-            gradient[: dim - jointed.internal] -= weight @ jointed.carrier.jacobian(_pose(at.q, jointed))[0]
         return gradient
 
     def hessian(self, at: Evaluation, jacobian: Tensor) -> Tensor:
@@ -440,6 +436,24 @@ class StepProblem:
         site, dim = self.operators.site, self.body.kinematics.dim
         return site.view(-1, dim).T @ (blocks @ site).view(-1, dim)
 
+    def lag_balance(self, jacobian: Tensor) -> None:
+        """Hold joints where they are against the body's weight and what carries it, at the start of the step.
+
+        The pose is in balance if the weight W and a wrench f on the carriers do no work, J_p^T W + H_p^T f = 0, with H the motion
+        of the carriers as one. The joints are held by -(J_i^T W + H_i^T f).
+
+        Args:
+            jacobian: (n, 3, dim) at the start.
+        """
+        jointed, dim = self.body.jointed, self.body.kinematics.dim
+        if jointed is None or not len(self.carriers):
+            return
+        pose = dim - jointed.internal
+        weight = (self.body.masses.unsqueeze(1) * self.gravity).reshape(-1) @ jacobian.reshape(-1, dim)
+        held = rigid_motions(self.history.x[self.carriers]).T @ jacobian[self.carriers].reshape(-1, dim)
+        wrench = torch.linalg.lstsq(held[:, :pose].T, -weight[:pose].unsqueeze(1), driver="gelsd").solution.squeeze(1)
+        self._balance = -(weight + wrench @ held)[pose:]
+
     def lag_damping(self) -> None:
         """Take the inertia of the coordinates from the operators, as they are at the start of the step."""
         if self.body.state_damping is not None:
@@ -459,16 +473,13 @@ class StepProblem:
         self.friction = Friction(contacts, surface, self.body.material.friction, self.settings.creep_speed)
 
 
-def _pose(q: Tensor, jointed: Jointed) -> Tensor:
-    """The numbers of a state (s,) before those of joints."""
-    return q[: len(q) - jointed.internal]
-
-
 def solve(problem: StepProblem) -> Solution:
     """The new state, with normal forces of friction lagged anew until they agree with the contacts."""
     past = problem.history
-    problem.operators.update(problem.body.kinematics.jacobian(past.q))
+    jacobian = problem.body.kinematics.jacobian(past.q)
+    problem.operators.update(jacobian)
     problem.lag_damping()
+    problem.lag_balance(jacobian)
     ahead = past.q_step * (problem.discretisation.step / past.step) if past.step > 0.0 else past.q_step
     guess = problem.body.kinematics.retract(past.q, ahead)
     problem.lag_friction(past.contacts, past.x)

@@ -43,6 +43,8 @@ FORCE_TOLERANCE = 0.02
 FORCE_MARGIN = 0.1
 """Relative: how near to its force limit a tool is held that could go on without it."""
 FORCE_TRIALS = 12
+STANDING = 0.01
+"""Of the body's length: what is so near to the support, when a hold begins or ends, stands on it."""
 HALVINGS = 4
 """A step that fails is tried again at 1/2, 1/4, ... of its length, so often."""
 EVENT_SPACING = 0.05
@@ -167,6 +169,14 @@ class _Rollout:
         self._anchors = torch.cat([nothing, *(hold.particle for hold in self._holds)])
         self._anchor_stiffness = anchor_stiffness(self._body, len(self._anchors), self._max_step)
         self._operators = ReducedOperators(self._body, self._anchors)
+        self._feels_weight = self._body.jointed is None or not len(self._anchors)
+        self._carriers = self._standing() if self._body.jointed is not None else nothing
+
+    def _standing(self) -> Tensor:
+        """(r,) int64: the particles that stand on the support."""
+        particle = self._obstacles.particle
+        gaps = self._obstacles.support_gaps(self._history.x[particle])
+        return particle[:0] if gaps is None else particle[gaps < STANDING * self._body.length]
 
     def frames(self, frame_times: Sequence[float], should_stop: Callable[[], bool]) -> Iterator[Frame]:
         for frame_time in frame_times:
@@ -386,10 +396,11 @@ class _Rollout:
             self._obstacles,
             Discretisation.of(scheme, step, self._history.step),
             self._history,
-            self._gravity,
+            self._gravity if self._feels_weight else torch.zeros_like(self._gravity),
             self._anchors,
             self._anchor_targets(self._time + step),
             self._anchor_stiffness,
+            self._carriers,
             self._loads.springs,
             self._loads.forces_at(self._time + step),
             self._candidates,

@@ -25,8 +25,6 @@ from neurok_ros.dynamics import (
 from neurok_ros.dynamics.contact import STANDARD_GRAVITY
 from neurok_ros.dynamics.joints import YIELD_RATIO
 from neurok_ros.errors import ErrorCode, NeurokError
-from neurok_ros.kinematics import RigidBody
-from neurok_ros.kinematics.neurok import NeurokKinematics
 from neurok_ros.parameterization import KinematicParameterization
 from neurok_ros.prediction.prepare import PreparedObject
 from neurok_ros.prediction.quality import held_displacement, quality_flags, quality_measures
@@ -186,22 +184,18 @@ def _body(prepared: PreparedObject, device: torch.device) -> Body:
         strain=particles.sites.select(prepared.material).to(device) if np.isfinite(prepared.modulus) else None,
         state_energies=energies,
         state_damping=damping,
-        jointed=_jointed(prepared, device),
+        jointed=_jointed(prepared),
         parts=_parts(prepared),
     )
 
 
-def _jointed(prepared: PreparedObject, device: torch.device) -> Jointed | None:
+def _jointed(prepared: PreparedObject) -> Jointed | None:
     """With a viscosity that stops bending over the object's size within `BENDING_TIME`: rho L^2 / time."""
     limit = prepared.kinematics.limit
     if limit is None or not prepared.jointed:
         return None
-    kinematics = prepared.kinematics
-    assert isinstance(kinematics, NeurokKinematics)
     viscosity = prepared.properties.density * prepared.size**2 / BENDING_TIME
-    weight = torch.from_numpy(np.asarray(prepared.lattice.center)).to(device)
-    carrier = RigidBody(weight[None], torch.from_numpy(kinematics.encoded.center).to(weight))
-    return Jointed(viscosity, YIELD_RATIO, len(limit.center), carrier)
+    return Jointed(viscosity, YIELD_RATIO, len(limit.center))
 
 
 def _parts(prepared: PreparedObject) -> Parts | None:
