@@ -42,7 +42,7 @@ class BendingDoor:
         return torch.where(self._leaf[:, None], turned, self._points) + q[0] * q.new_tensor([0.0, 1.0, 0.0])
 
     def jacobian(self, q: Tensor) -> Tensor:
-        return torch.func.jacfwd(self.positions)(q)
+        return torch.func.jacfwd(self.positions)(q).contiguous()
 
     def retract(self, q: Tensor, step: Tensor) -> Tensor:
         return q + step
