@@ -87,17 +87,21 @@ def _save(report: Report, path: Path) -> None:
 def _run(cases: list[Case], title: str, out: Path, progress: Progress) -> list[Outcome]:
     task = progress.add_task(title, total=len(cases))
     outcomes = []
-    for case, (motion, failure, seconds) in zip(cases, spread(_run_named, [case.name for case in cases]), strict=True):
+    places = [_everything().index(case) for case in cases]
+    for case, (motion, failure, seconds) in zip(cases, spread(_run_placed, places), strict=True):
         outcomes.append(Outcome(case, motion, failure, seconds))
         picture(outcomes[-1], out / f"{case.name.replace(' ', '_')}.png")
         progress.advance(task)
     return outcomes
 
 
-def _run_named(name: str) -> tuple[Motion | None, str, float]:
-    """What became of a case; cases themselves do not go from process to process."""
-    (case,) = (case for case in (*EXACT, *MODAL, *LEARNED) if case.name == name)
-    outcome = run_case(case)
+def _everything() -> list[Case]:
+    return [*EXACT, *MODAL, *LEARNED]
+
+
+def _run_placed(place: int) -> tuple[Motion | None, str, float]:
+    """What became of the case there; cases themselves do not go from process to process."""
+    outcome = run_case(_everything()[place])
     return outcome.motion, outcome.failure, outcome.seconds
 
 

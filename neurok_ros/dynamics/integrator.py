@@ -451,7 +451,7 @@ class StepProblem:
         pose = dim - jointed.internal
         weight = (self.body.masses.unsqueeze(1) * self.gravity).reshape(-1) @ jacobian.reshape(-1, dim)
         held = rigid_motions(self.history.x[self.carriers]).T @ jacobian[self.carriers].reshape(-1, dim)
-        wrench = torch.linalg.lstsq(held[:, :pose].T, -weight[:pose].unsqueeze(1), driver="gelsd").solution.squeeze(1)
+        wrench = -(torch.linalg.pinv(held[:, :pose].T) @ weight[:pose])
         self._balance = -(weight + wrench @ held)[pose:]
 
     def lag_damping(self) -> None:

@@ -45,7 +45,7 @@ MOST_STILL = 0.03
 """Of the object's radius: a network that moves an object by more when asked for no motion does not know it."""
 LEAST_IMPORTANCE = 0.75
 """Of the learned motion: where the coordinates explain less, they are not what the object does. The two dozen held-out objects
-that were pushed had 0.81 and more, and none was a failure (docs/validation.md); soft objects have 0.7 to 0.93."""
+that were pushed had 0.79 and more, and none was a failure (docs/validation.md); soft objects have 0.7 to 0.93."""
 LEAST_REACH = 0.02
 """Of the object's radius: an object that moves by less within the prior has no joints to speak of."""
 
