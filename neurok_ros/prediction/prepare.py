@@ -34,7 +34,7 @@ class PreparedObject:
     """The lattice's nodes, then the surface samples."""
     kinematics: ObjectKinematics
     modulus: float
-    """Pa, Young's modulus of what strains; infinite for a rigid body, zero for a stiff one with joints."""
+    """Pa, Young's modulus of what strains; infinite for a rigid body, zero for rigid parts on joints."""
     material: Tensor
     """(s,) bool, the strain sites that are inside the material, and do not only bridge a joint."""
     properties: PhysicalProperties
@@ -50,7 +50,7 @@ class PreparedObject:
 
     @property
     def jointed(self) -> bool:
-        """Whether it is stiff, and moves about joints that the learned model found."""
+        """Whether it is made of rigid parts that move about joints which the learned model found."""
         return self.modulus == 0.0
 
 

@@ -4,12 +4,14 @@ Asked for `auto`, an object gets the learned state space where
 
 - a trained model is installed,
 - the model knows the object: the numbers of `Familiarity` are within the bounds below,
-- and what it found is of use: the object moves at all (`LEAST_REACH`), and has a joint. A stiff one has joints where most of it
-  moves rigidly (`LEAST_RIGID_SHARE`), a soft one where `elastic_sites` finds some: without, it is deformed more finely by a
-  hundred elastic modes than by a few learned coordinates.
+- and what it found is of use: the object moves at all (`LEAST_REACH`), and has a joint. It has joints where its motions leave
+  enough of it rigid (`LEAST_RIGID_SHARE`), a soft one also where `elastic_sites` finds some: without, it is deformed more finely
+  by a hundred elastic modes than by a few learned coordinates.
 
-Otherwise a stiff object is rigid and a soft one gets its elastic modes. With the learned state space a stiff object stores no
-strain energy (`dynamics.Jointed`), and stays where it was pushed; a soft one is elastic, but not across its joints.
+Otherwise a stiff object is rigid and a soft one gets its elastic modes. With the learned state space an object stores no strain
+energy (`dynamics.Jointed`), and stays where it was pushed, if it is stiff or if its motions leave so much of it rigid that it
+must be made of parts, whatever modulus it was given (`SURELY_RIGID_SHARE`): nobody knows the modulus of a laptop. Other soft
+objects are elastic, but not across their joints.
 """
 
 from __future__ import annotations
@@ -36,8 +38,9 @@ LARGEST_MODULUS = 1.0e5
 """Pa: with learned coordinates no soft object is stiffer. Learned motions strain what should stay as it is by a percent or so,
 which a larger modulus would forbid, and with it the motion."""
 LEAST_RIGID_SHARE = 0.45
-"""Of the volume, see `rigid_share`: 0.42 to 0.97 for 48 held-out articulated objects, 0.06 to 0.42 for
-22 soft ones."""
+"""Of the volume, see `rigid_share`: of 54 held-out articulated objects all but three were above, of 22 soft ones two, ..."""
+SURELY_RIGID_SHARE = 0.6
+"""... and above this 42 of the articulated and none of the soft ones."""
 COORDINATES = 12
 """k_q of the learned state space. On ten held-out doors, drawers, lids and levers the best state of a motion by a tenth of an
 object's size was off by 0.7 to 2.3 % of the size with 12, and by 0.9 to 4.2 % with 8."""
@@ -56,11 +59,13 @@ class StateSpaceChoice:
 
     kinematics: ObjectKinematics
     modulus: float
-    """Pa, Young's modulus of what strains; infinite for a rigid body, zero for a stiff one with joints."""
+    """Pa, Young's modulus of what strains; infinite for a rigid body, zero for rigid parts on joints."""
     material: Tensor
     """(s,) bool, the strain sites that are inside the material, and do not only bridge a joint."""
     reason: str
     """Why this one, as a sentence for the user."""
+    rigid_share: float = 1.0
+    """How much of the volume the motions leave rigid, see `dynamics.rigid_share`; of no account for unlearned ones."""
 
 
 def choose_state_space(
@@ -91,7 +96,7 @@ def choose_state_space(
     if not is_installed():
         return _unlearned(lattice, particles, properties, stiff, f"{_stiffness(properties)}; no learned model is installed")
     choice, known = _learned(mesh, particles, properties, "")
-    doubt = _doubt(choice, known, particles)
+    doubt = _doubt(choice, known)
     if doubt:
         return _unlearned(lattice, particles, properties, stiff, f"{_stiffness(properties)}; {doubt}")
     found = f"the learned model knows the object (asked for no motion it moves it by {known.still:.1%} of its radius"
@@ -103,11 +108,13 @@ def _learned(
     mesh: ReconstructedMesh, particles: LatticeParticles, properties: PhysicalProperties, reason: str
 ) -> tuple[StateSpaceChoice, Familiarity]:
     kinematics = neurok_kinematics(mesh.vertices, mesh.faces, installed_model(), COORDINATES)
-    if properties.youngs_modulus >= RIGID_MODULUS:
-        choice = StateSpaceChoice(kinematics, 0.0, _everywhere(particles), reason)
+    followed = kinematics.at(particles.points[: particles.nodes])
+    share = rigid_share(followed, particles.sites, COORDINATES)
+    if properties.youngs_modulus >= RIGID_MODULUS or share >= SURELY_RIGID_SHARE:
+        choice = StateSpaceChoice(kinematics, 0.0, _everywhere(particles), reason, share)
     else:
-        material = elastic_sites(kinematics.at(particles.points[: particles.nodes]), particles.sites)
-        choice = StateSpaceChoice(kinematics, min(properties.youngs_modulus, LARGEST_MODULUS), material, reason)
+        material = elastic_sites(followed, particles.sites)
+        choice = StateSpaceChoice(kinematics, min(properties.youngs_modulus, LARGEST_MODULUS), material, reason, share)
     return choice, familiarity(kinematics.encoded, kinematics.subspace)
 
 
@@ -124,7 +131,7 @@ def _everywhere(particles: LatticeParticles) -> Tensor:
     return torch.ones(len(particles.sites.volume), dtype=torch.bool)
 
 
-def _doubt(choice: StateSpaceChoice, known: Familiarity, particles: LatticeParticles) -> str:
+def _doubt(choice: StateSpaceChoice, known: Familiarity) -> str:
     """Why the learned state space is not used, or nothing."""
     if known.still > MOST_STILL:
         moves = f"asked for no motion, it moves it by {known.still:.1%} of its radius (bound {MOST_STILL:.0%})"
@@ -136,9 +143,8 @@ def _doubt(choice: StateSpaceChoice, known: Familiarity, particles: LatticeParti
         return f"the learned model moves no part of it by more than {known.reach:.1%} of its radius (bound {LEAST_REACH:.0%})"
     if choice.modulus > 0.0:
         return "the learned model finds no joint in it" if bool(choice.material.all()) else ""
-    share = rigid_share(choice.kinematics.at(particles.points[: particles.nodes]), particles.sites, COORDINATES)
-    if share < LEAST_RIGID_SHARE:
-        keeps = f"its motions keep {share:.0%} of the volume rigid (bound {LEAST_RIGID_SHARE:.0%})"
+    if choice.rigid_share < LEAST_RIGID_SHARE:
+        keeps = f"its motions keep {choice.rigid_share:.0%} of the volume rigid (bound {LEAST_RIGID_SHARE:.0%})"
         return f"the learned model finds no joint in it: {keeps}"
     return ""
 

@@ -106,7 +106,7 @@ def test_an_object_that_the_model_knows_takes_the_learned_motions_for_its_joints
 
     monkeypatch.setattr(state_space, "familiarity", lambda encoded, subspace: KNOWN)
     monkeypatch.setattr(state_space, "elastic_sites", material)
-    monkeypatch.setattr(state_space, "rigid_share", lambda kinematics, sites, internal: 0.9 if joints else 0.1)
+    monkeypatch.setattr(state_space, "rigid_share", lambda kinematics, sites, internal: 0.5 if joints else 0.1)
     prepared = prepare(block, properties, PredictionOptions())
     assert prepared.kinematics.name == expected
     stiff = properties is WOOD
@@ -117,6 +117,16 @@ def test_an_object_that_the_model_knows_takes_the_learned_motions_for_its_joints
         assert "the learned model knows the object" in prepared.reason
     else:
         assert "no joint" in prepared.reason
+
+
+def test_parts_that_are_surely_rigid_are_on_joints_whatever_modulus_the_object_was_given(
+    random_model: Path, block: ReconstructedMesh, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(state_space, "familiarity", lambda encoded, subspace: KNOWN)
+    monkeypatch.setattr(state_space, "rigid_share", lambda kinematics, sites, internal: 0.7)
+    prepared = prepare(block, FOAM, PredictionOptions())
+    assert prepared.kinematics.name == "neurok"
+    assert prepared.jointed
 
 
 @pytest.mark.parametrize("properties", [WOOD, FOAM], ids=["stiff", "soft"])
