@@ -23,7 +23,16 @@ from neurok_ros.prediction.types import PhysicalProperties, PredictedMotion, Pre
 from neurok_ros.reconstruction.types import ReconstructedMesh
 from validation.judge import Evidence, verdict
 
-DISTRUST = ("diverged", "not_converged", "penetrating", "hold_gave_way", "coarse_contact", "large_strain", "out_of_state_space")
+DISTRUST = (
+    "diverged",
+    "not_converged",
+    "penetrating",
+    "hold_gave_way",
+    "coarse_contact",
+    "large_strain",
+    "unfamiliar",
+    "out_of_state_space",
+)
 """The flags that say that a prediction is not to be trusted. The others (`tipped`, `slid_off`, ...) tell what happens."""
 _predicting = importlib.import_module("neurok_ros.prediction.predict")
 _choosing = importlib.import_module("neurok_ros.prediction.state_space")

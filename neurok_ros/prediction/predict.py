@@ -254,6 +254,6 @@ def _motion(
         displacement=displacement,
         parameterization=prepared.kinematics.name,
         parameterization_reason=prepared.reason,
-        flags=quality_flags(measures, frames, complete),
+        flags=quality_flags(measures, frames, complete, bool(prepared.doubt)),
         measures=measures,
     )

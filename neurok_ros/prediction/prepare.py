@@ -42,6 +42,8 @@ class PreparedObject:
     """Why this parameterization, as a sentence for the user."""
     parts: ObjectParts | None
     """Unconnected parts that can move against each other; None: there are none."""
+    doubt: str
+    """Why the learned parameterization, where it was asked for, does not fit; nothing where it does."""
 
     @property
     def size(self) -> float:
@@ -69,5 +71,15 @@ def prepare(mesh: ReconstructedMesh, properties: PhysicalProperties, options: Pr
     chosen = choose_state_space(mesh, lattice, particles, properties, options.parameterization)
     parts = None if chosen.kinematics.name == "rigid" else object_parts(mesh.vertices, mesh.faces, surface)
     return PreparedObject(
-        mesh, lattice, surface, particles, chosen.kinematics, chosen.modulus, chosen.material, properties, chosen.reason, parts
+        mesh,
+        lattice,
+        surface,
+        particles,
+        chosen.kinematics,
+        chosen.modulus,
+        chosen.material,
+        properties,
+        chosen.reason,
+        parts,
+        chosen.doubt,
     )

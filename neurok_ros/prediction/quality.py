@@ -20,6 +20,8 @@ HELD_SHARE = 0.01
 BEYOND_LIMITS = 0.25
 """Standard deviations of the learned state space: farther beyond its edge than this is a shape that it has not learned."""
 TIPPED_DEGREES = 45.0
+JOINTS_SHARE = 0.1
+"""Of the volume: more is not strained by joints alone."""
 LARGE_STRAIN = 0.5
 """A local stretch or compression beyond this is outside of what a scan-based material model can be trusted for."""
 COARSE_CONTACT = 0.7
@@ -51,13 +53,14 @@ def quality_measures(prepared: PreparedObject, frames: Sequence[Frame], displace
     }
 
 
-def quality_flags(measures: dict[str, float], frames: Sequence[Frame], complete: bool) -> dict[str, bool]:
+def quality_flags(measures: dict[str, float], frames: Sequence[Frame], complete: bool, unfamiliar: bool) -> dict[str, bool]:
     """The warnings; true is a warning.
 
     Args:
         measures: from `quality_measures`, `contact_coarseness` of the object for its tool, and `max_held_displacement_m`.
         frames: the rollout.
         complete: whether it reached its horizon.
+        unfamiliar: whether learned coordinates were asked for, and the model does not know the object or finds no joint in it.
     """
     return {
         "diverged": not complete,
@@ -66,6 +69,7 @@ def quality_flags(measures: dict[str, float], frames: Sequence[Frame], complete:
         "hold_gave_way": measures["max_held_displacement_m"] > HELD_SHARE * measures["object_size_m"],
         "coarse_contact": measures["contact_coarseness"] > COARSE_CONTACT,
         "large_strain": measures["max_strain"] > LARGE_STRAIN,
+        "unfamiliar": unfamiliar,
         "out_of_state_space": measures["max_beyond_limits"] > BEYOND_LIMITS,
         "tipped": measures["max_tilt_deg"] > TIPPED_DEGREES,
         "slid_off": any(frame.off_support for frame in frames),
@@ -107,8 +111,13 @@ def _tilt(prepared: PreparedObject, frame: Frame) -> float:
 
 
 def _largest_strain(prepared: PreparedObject, frame: Frame) -> float:
-    """The largest |principal stretch - 1| over all strain sites inside the material; 0 where it is not told from the joints."""
-    if prepared.jointed:
-        return 0.0
-    gradients = prepared.particles.sites.select(prepared.material).deformation_gradients(frame.positions.cpu())
-    return float(np.abs(np.linalg.svd(gradients.numpy(), compute_uv=False) - 1.0).max(initial=0.0))
+    """The largest |principal stretch - 1| over all strain sites inside the material. Where that is not told from the joints, the
+    largest but for `JOINTS_SHARE` of the volume."""
+    sites = prepared.particles.sites.select(prepared.material)
+    gradients = sites.deformation_gradients(frame.positions.cpu())
+    strain = np.abs(np.linalg.svd(gradients.numpy(), compute_uv=False) - 1.0).max(axis=1, initial=0.0)
+    if not prepared.jointed:
+        return float(strain.max(initial=0.0))
+    order = np.argsort(-strain)
+    beyond = np.cumsum(sites.volume.numpy()[order])
+    return float(strain[order][np.searchsorted(beyond, JOINTS_SHARE * beyond[-1])])

@@ -66,6 +66,8 @@ class StateSpaceChoice:
     """Why this one, as a sentence for the user."""
     rigid_share: float = 1.0
     """How much of the volume the motions leave rigid, see `dynamics.rigid_share`; of no account for unlearned ones."""
+    doubt: str = ""
+    """Why `auto` would not have taken the learned one, that was asked for; nothing where it would."""
 
 
 def choose_state_space(
@@ -89,7 +91,9 @@ def choose_state_space(
         if not is_installed():
             remedy = "Use auto, rigid or modal, or install a package with trained weights"
             raise NeurokError(ErrorCode.INVALID_OPTIONS, "parameterization", "no learned model is installed", remedy)
-        return _learned(mesh, particles, properties, asked)[0]
+        choice, known = _learned(mesh, particles, properties, asked)
+        doubt = _doubt(choice, known)
+        return replace(choice, reason=f"{asked}, but {doubt}", doubt=doubt) if doubt else choice
     if wanted != "auto":
         return _unlearned(lattice, particles, properties, wanted == "rigid", asked)
     stiff = properties.youngs_modulus >= RIGID_MODULUS

@@ -129,6 +129,18 @@ def test_parts_that_are_surely_rigid_are_on_joints_whatever_modulus_the_object_w
     assert prepared.jointed
 
 
+@pytest.mark.parametrize(("still", "unfamiliar"), [(0.2, True), (0.0, False)])
+def test_learned_coordinates_that_do_not_fit_are_flagged_where_they_were_asked_for(
+    random_model: Path, block: ReconstructedMesh, monkeypatch: pytest.MonkeyPatch, still: float, unfamiliar: bool
+) -> None:
+    monkeypatch.setattr(state_space, "familiarity", lambda encoded, subspace: replace(KNOWN, still=still))
+    monkeypatch.setattr(state_space, "rigid_share", lambda kinematics, sites, internal: 0.7)
+    options = PredictionOptions(parameterization="neurok", horizon=0.1)
+    motion = predict(prepare(block, WOOD, options), suggest_push(block, depth=0.2, height=0.7), options)
+    assert motion.flags["unfamiliar"] == unfamiliar
+    assert ("does not know the object" in motion.parameterization_reason) == unfamiliar
+
+
 @pytest.mark.parametrize("properties", [WOOD, FOAM], ids=["stiff", "soft"])
 def test_a_push_is_rolled_out_on_learned_coordinates_from_the_scan(
     random_model: Path, block: ReconstructedMesh, properties: PhysicalProperties
