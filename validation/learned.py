@@ -31,7 +31,7 @@ from training.data.articulated.source import ArticulatedObject
 from training.evaluation.inverse_kinematics import ITERATIONS, decode, solve
 from training.evaluation.neurok import NeurokStates
 from training.evaluation.objects import EvaluationObject, Floats, Ints, MaterialPoints
-from training.evaluation.scanned import seen_mesh, side_that_moves
+from training.evaluation.scanned import SeenMesh, seen_mesh, side_that_moves
 from validation.case import Case, Motion
 from validation.learned_push import finger_push
 from validation.mujoco.comparison import force_figures
@@ -89,17 +89,12 @@ def push_of(pushed: Pushed, subject: Trained) -> Push:
     return finger_push(subject, pushed.coordinate, pushed.travel * (chosen.upper - chosen.lower))
 
 
-def compared(pushed: Pushed) -> Motion:
-    """The surface here and in MuJoCo."""
-    subject = subject_of(pushed)
-    push = push_of(pushed, subject)
-    theirs, truth = motion_of(subject, push, SECONDS)
-    mesh = whole_mesh(subject.vertices, subject.faces)
-    return judged(mesh, held_box(subject), push, truth, theirs.tool_force)
+def compared(pushed: Pushed, scanned: bool = False) -> Motion:
+    """The surface here and in MuJoCo.
 
-
-def compared_as_scanned(pushed: Pushed) -> Motion:
-    """The same object, push and truth, but of the object the product gets what was reconstructed of one view.
+    Args:
+        pushed: the object and the push.
+        scanned: the product gets what was reconstructed of one view of the object, not its own mesh.
 
     Raises:
         NeurokError: where nothing was reconstructed, or the push starts inside of what was.
@@ -107,13 +102,18 @@ def compared_as_scanned(pushed: Pushed) -> Motion:
     subject = subject_of(pushed)
     push = push_of(pushed, subject)
     theirs, truth = motion_of(subject, push, SECONDS)
+    shape, truth = _seen(pushed, subject, truth) if scanned else (subject, truth)
+    return judged(whole_mesh(shape.vertices, shape.faces), held_box(subject), push, truth, theirs.tool_force)
+
+
+def _seen(pushed: Pushed, subject: Trained, truth: Floats) -> tuple[SeenMesh, Floats]:
+    """What was reconstructed of one view, and where its vertices truly go, (t, n, 3)."""
     points = MaterialPoints.random(subject.vertices, subject.faces, JUDGED_POINTS, 0)
     side = side_that_moves(points.at(subject.vertices), points.at(truth[-1])[None])
     rng = np.random.default_rng(zlib.crc32(f"{pushed.category} {pushed.number}".encode()))
     with ReconstructionWorker() as worker:
         seen = seen_mesh(worker, subject.vertices, subject.faces, side + rng.uniform(-0.7, 0.7), rng)
-    carried = np.stack([seen.carried_to(shape) for shape in truth])
-    return judged(whole_mesh(seen.vertices, seen.faces), held_box(subject), push, carried, theirs.tool_force)
+    return seen, np.stack([seen.carried_to(shape) for shape in truth])
 
 
 def judged(mesh: ReconstructedMesh, box: Floats, push: Push, truth: Floats, force: Floats) -> Motion:
@@ -236,7 +236,7 @@ def _case(pushed: Pushed) -> Case:
 def _scanned_case(pushed: Pushed) -> Case:
     case = _case(pushed)
     description = f"{case.description} The mesh is reconstructed from one simulated view."
-    return Case(case.name.replace("learned", "scanned"), "MuJoCo", description, partial(compared_as_scanned, pushed))
+    return Case(case.name.replace("learned", "scanned"), "MuJoCo", description, partial(compared, pushed, scanned=True))
 
 
 CASES: list[Case] = [_case(pushed) for pushed in PUSHES]

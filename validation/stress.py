@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
+from functools import cache
 from typing import Annotated, Any
 
 import torch
@@ -72,8 +73,9 @@ def stress(progress: Progress, only: str = "") -> StressFigures:
         return summed(runs, model, time.monotonic() - begin)
 
 
-def _everything() -> list[Trial | BareTrial]:
-    return [*trials(), *BARE_TRIALS]
+@cache
+def _everything() -> tuple[Trial | BareTrial, ...]:
+    return (*trials(), *BARE_TRIALS)
 
 
 def _run_numbered(number: int) -> Run:

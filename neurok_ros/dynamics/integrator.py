@@ -33,6 +33,7 @@ from neurok_ros.dynamics.loads import AppliedAt, PointSprings, Springs
 from neurok_ros.dynamics.schemes import Discretisation
 from neurok_ros.dynamics.self_contact import CandidatePairs
 from neurok_ros.dynamics.state_space import StateForces, dissipation
+from neurok_ros.geometry.rigid_motions import rigid_motions
 
 STALE_CONTRACTION = 0.1
 """An old strain Hessian is replaced when an iteration brings the Newton decrement down by less than this factor."""
@@ -87,16 +88,6 @@ class History:
     q_before: Tensor
     q_rate: Tensor
     """(k,) velocities of the last k numbers of the state, k as the body's state damping wants."""
-
-
-def rigid_motions(points: Tensor) -> Tensor:
-    """(3 n, r) orthonormal displacements of points (n, 3) that move or turn as one; r = 6, less for points in a line."""
-    axes = torch.eye(3, dtype=points.dtype, device=points.device)
-    turns = torch.linalg.cross(axes.expand(len(points), 3, 3), (points - points.mean(0)).unsqueeze(1), dim=2)
-    motions = torch.cat([axes.expand(len(points), 3, 3), turns], dim=1).transpose(1, 2).reshape(-1, 6)
-    basis, size, _ = torch.linalg.svd(motions, full_matrices=False)
-    independent: Tensor = basis[:, size > 1e-9 * size[0]]
-    return independent
 
 
 class ReducedOperators:

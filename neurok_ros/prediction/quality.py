@@ -9,7 +9,7 @@ import torch
 from numpy.typing import NDArray
 
 from neurok_ros.dynamics import Frame
-from neurok_ros.dynamics.integrator import rigid_motions
+from neurok_ros.geometry.rigid_motions import rigid_motions
 from neurok_ros.prediction.prepare import PreparedObject
 from neurok_ros.prediction.types import Floats
 

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from neurok_ros.dynamics import Body, Conditions, Frame, Jointed, Material, ToolKind, ToolPath, ToolShape, rigid_share, simulate
-from neurok_ros.dynamics.integrator import rigid_motions
+from neurok_ros.geometry.rigid_motions import rigid_motions
 from neurok_ros.parameterization import KinematicParameterization
 from validation.systems import GRAVITY, Lattice, Linear, Rigid, lattice, straight_push
 

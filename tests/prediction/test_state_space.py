@@ -13,6 +13,7 @@ from meshes import box, mesh_of
 
 from neurok_ros.errors import ErrorCode, NeurokError
 from neurok_ros.kinematics.neurok import Familiarity, ModelConfig, NeurokModel, installed, save_model
+from neurok_ros.parameterization import StrainSites
 from neurok_ros.prediction import predict, prepare, state_space
 from neurok_ros.prediction.suggested_push import suggest_push
 from neurok_ros.prediction.types import PhysicalProperties, PredictionOptions
@@ -101,8 +102,8 @@ def test_an_object_that_the_model_knows_takes_the_learned_motions_for_its_joints
     joints: int,
     expected: str,
 ) -> None:
-    def material(kinematics: object, sites: object) -> torch.Tensor:
-        return torch.arange(len(sites.volume)) >= joints  # type: ignore[attr-defined]
+    def material(kinematics: object, sites: StrainSites) -> torch.Tensor:
+        return torch.arange(len(sites.volume)) >= joints
 
     monkeypatch.setattr(state_space, "familiarity", lambda encoded, subspace: KNOWN)
     monkeypatch.setattr(state_space, "elastic_sites", material)

@@ -46,15 +46,11 @@ def gate(rng: np.random.Generator) -> Mechanism:
     post = thick * rng.uniform(0.5, 1.1)
     low, high = -height * rng.uniform(0.0, 0.15), height * rng.uniform(0.95, 1.2)
     round_posts = rng.random() < 0.5
-    posts = [_post(-post - gap, post, low, high, round_posts), _post(total + post + gap, post, low, high, round_posts)]
-    joined = []
+    joined, top = [], high
     if rng.random() < 0.25:
         joined.append(between((-post, -post - gap, high - post), (post, total + post + gap, high + post)))
-        posts = [
-            _post(-post - gap, post, low, high + post, round_posts),
-            _post(total + post + gap, post, low, high + post, round_posts),
-        ]
-        height = min(height, high - post - gap)
+        top, height = high + post, min(height, high - post - gap)
+    posts = [_post(y, post, low, top, round_posts) for y in (-post - gap, total + post + gap)]
     if rng.random() < 0.25:
         joined.append(between((-1.5 * post, -2 * post - gap, low - post), (1.5 * post, total + 2 * post + gap, low + 0.3 * post)))
         low_leaf = low + 0.3 * post + gap
