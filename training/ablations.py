@@ -30,8 +30,7 @@ from training.evaluation.neurok import Neurok
 from training.evaluation.objects import EvaluationObject, held_out_objects
 from training.evaluation.third_party import fetch, third_party_objects
 from training.subspaces import CRITERIA
-from training.train import HELD_OUT
-from training.variants import CONFIG, load_variant, train_variant
+from training.variants import CONFIG, JUDGED, load_variant, train_variant
 
 app = typer.Typer(help=__doc__)
 SIZES = (2, 4, 8, 16, 32)
@@ -113,7 +112,7 @@ def _train_all(config: str, pairs: int, out: Path, base: Path, only: str) -> dic
 
 
 def _tabulate(name: str, found: dict[str, dict[str, Any]], out: Path) -> None:
-    columns = [(split, kind) for split in HELD_OUT for kind in ("decoded", "reached")]
+    columns = [(split, kind) for split in JUDGED for kind in ("decoded", "reached")]
     header = ["", "what", "M parameters", "pairs", "thread-seconds", *(f"{s}: {k} / rest" for s, k in columns)]
     rows = [
         [
@@ -155,7 +154,7 @@ def _draw_reduction(found: dict[str, dict[str, Any]], names: list[str], sizes: l
 def _draw_variants(found: dict[str, dict[str, Any]], path: Path) -> None:
     figure = Figure(figsize=(12, 1.5 + 0.3 * len(found)), layout="constrained")
     places = range(len(found))
-    for axis, split in zip(figure.subplots(1, 2, sharey=True), HELD_OUT, strict=True):
+    for axis, split in zip(figure.subplots(1, 2, sharey=True), JUDGED, strict=True):
         for shift, kind in ((-0.2, "decoded"), (0.2, "reached")):
             axis.barh([p + shift for p in places], [values[split][kind] for values in found.values()], 0.4, label=kind)
         axis.set_yticks(list(places), [f"{name}: {values['about']}" for name, values in found.items()])
@@ -177,7 +176,7 @@ def _draw_scaling(runs: dict[str, Path], path: Path) -> None:
             label=name,
         )
         rows = [r for r in read_table(folder / "held_out.csv") if r["source"] == "all"]
-        for split, style in zip(HELD_OUT, ("o-", "s--"), strict=True):
+        for split, style in zip(JUDGED, ("o-", "s--"), strict=True):
             mine = [r for r in rows if r["split"] == split]
             errors = [float(r["rmse"]) / float(r["rest_rmse"]) for r in mine]
             right.plot([r["cpu_seconds"] for r in mine], errors, style, label=f"{name}, {split}")

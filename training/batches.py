@@ -21,8 +21,6 @@ _JUDGING_SEED = 982451653
 """Of the held-out sets; training draws with small seeds."""
 SCAN_POINTS = 2
 """Points on the whole surface for each that a scan keeps."""
-STRETCHABLE = ("deformed/", "simulated/")
-"""Sources whose objects stay possible when space is stretched."""
 TILT = 0.1
 """Radians, standard deviation about each horizontal axis: objects stand upright, but not exactly."""
 
@@ -120,10 +118,10 @@ class BatchRecipe(Dataset[Batch]):
 
     def _pairs(self, source: PairSource, rng: np.random.Generator) -> list[Pair]:
         """One object's, shown as a mesh file or as a scan would show it."""
-        if rng.random() < self.scan_share:
+        if rng.random() < self.scan_share and not source.scanned:
             return scanned(source.sample(rng, SCAN_POINTS * self.points, self.targets), self.points, rng)
         pairs = source.sample(rng, self.points, self.targets)
-        return stretched(pairs, rng) if self.augment and source.name.startswith(STRETCHABLE) else pairs
+        return stretched(pairs, rng) if self.augment and source.stretchable else pairs
 
     def from_step(self, first: int, end: int, workers: int) -> Iterator[Batch]:
         """The batches of steps `first` to `end`, made by so many processes beside this one."""

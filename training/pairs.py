@@ -53,5 +53,13 @@ class PairSource(Protocol):
     def name(self) -> str:
         """What logs and tables call it, such as `articulated/cabinet`."""
 
+    @property
+    def stretchable(self) -> bool:
+        """Whether its objects stay possible when space is stretched."""
+
+    @property
+    def scanned(self) -> bool:
+        """Whether they already look as scans do."""
+
     def sample(self, rng: np.random.Generator, points: int, targets: int = 1) -> list[Pair]:
         """`targets` pairs of one object that share frame 0 (the very same arrays), with `points` points each."""

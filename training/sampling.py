@@ -60,20 +60,29 @@ class Surface:
         `neurok_ros.geometry.sample_surface`, and so do two parts, by what lies between their middles. The points come in the
         order of the thinning: every first part of them is spread evenly too.
         """
-        many = _CANDIDATES * count
-        up_to = np.cumsum(self._areas * part_boost(self._label, self._areas, many, _LEAST_CANDIDATES))
-        face = np.searchsorted(up_to, rng.uniform(0, up_to[-1], many))
-        face = np.minimum(face, len(self.faces) - 1)
-        weights = _uniform_barycentric(rng.random((many, 2)))
-        points = np.einsum("pc,pcx->px", weights, self.vertices[self.faces[face]])
-        normals = self._cross[face]
-        normals /= np.linalg.norm(normals, axis=1, keepdims=True)
+        points, normals, face, weights = self._scattered(rng, _CANDIDATES * count)
         spacing = np.sqrt(self.area / count)
         middles = self._part_middles[face]
         kept = farthest_order(
             np.hstack([points - points.mean(axis=0), spacing * normals, middles - middles.mean(axis=0)]).T, count
         )
         return Samples(points[kept], normals[kept], face[kept], weights[kept], self.part[face[kept]])
+
+    def scatter(self, rng: np.random.Generator, count: int) -> Samples:
+        """`count` points, independent of each other and uniform over the surface, but that every part gets some."""
+        points, normals, face, weights = self._scattered(rng, count)
+        return Samples(points, normals, face, weights, self.part[face])
+
+    def _scattered(self, rng: np.random.Generator, count: int) -> tuple[Floats, Floats, Ints, Floats]:
+        """Points (count, 3), their normals (count, 3), faces (count,) and barycentric coordinates (count, 3)."""
+        up_to = np.cumsum(self._areas * part_boost(self._label, self._areas, count, _LEAST_CANDIDATES))
+        face = np.searchsorted(up_to, rng.uniform(0, up_to[-1], count))
+        face = np.minimum(face, len(self.faces) - 1)
+        weights = _uniform_barycentric(rng.random((count, 2)))
+        points = np.einsum("pc,pcx->px", weights, self.vertices[self.faces[face]])
+        normals = self._cross[face]
+        normals /= np.linalg.norm(normals, axis=1, keepdims=True)
+        return points, normals, face, weights
 
 
 class SurfacePoints:

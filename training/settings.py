@@ -51,8 +51,9 @@ class TrainingSettings:
     """Of the errors part of the way."""
     augment: bool = True
     """Whether objects are seen from any side: turned about the vertical, tilted a little, mirrored."""
-    scan_share: float = 0.35
-    """Of the objects, those shown as scans: partly seen, noisy, rounded, with all parts grown together."""
+    scan_share: float = 0.25
+    """Of the objects, those shown as scans: partly seen, noisy, rounded, with all parts grown together; not of those that
+    come from real reconstructions already."""
     ema_decay: float = 0.999
     seed: int = 0
     workers: int = 0

@@ -34,7 +34,7 @@ SMALL_MOTION = 0.05
 """Radii, root mean square: motions much smaller than this count for less."""
 SMALL_ROTATION = 0.05
 """Squared Frobenius norm of R - I, mean over the points: the same for rotations."""
-HELD_OUT: tuple[Split, ...] = ("held_out_instances", "held_out_categories")
+HELD_OUT: tuple[Split, ...] = ("held_out_instances", "held_out_categories", "held_out_reconstructed")
 
 
 def losses(model: torch.nn.Module, batch: Batch, encoded: int) -> dict[str, Tensor]:

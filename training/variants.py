@@ -20,8 +20,9 @@ from training.evaluation.objects import KnownSource
 from training.pairs import Pair
 from training.settings import Settings, load_settings
 from training.subspaces import CRITERIA, object_errors
-from training.train import HELD_OUT, Run
+from training.train import Run
 
+JUDGED: tuple[Split, ...] = ("held_out_instances", "held_out_categories")
 CONFIG = Path(__file__).with_name("config")
 SIZE = 8
 """k_q of inverse kinematics."""
@@ -50,7 +51,7 @@ class FewObjects:
     """
 
     def __init__(self, source: KnownSource, count: int) -> None:
-        self.name = source.name
+        self.name, self.stretchable, self.scanned = source.name, source.stretchable, source.scanned
         self._pool: Pool[Any] = Pool(source.fixed_object, range(count))
 
     def sample(self, rng: np.random.Generator, points: int, targets: int = 1) -> list[Pair]:
@@ -107,7 +108,7 @@ def train_variant(variant: Variant, folder: Path) -> dict[str, Any]:
         "parameters": round(sum(p.numel() for p in model.parameters()) / 1e6, 3),
         "pairs": run.state.pairs,
         "cpu_seconds": round(run.state.cpu_seconds, 1),
-        **{split: reduced_errors(model, split) for split in HELD_OUT},
+        **{split: reduced_errors(model, split) for split in JUDGED},
         "settings": _as_dict(variant),
     }
     done.write_text(json.dumps(result, indent=1) + "\n")
@@ -131,7 +132,13 @@ def _sources(split: Split, objects: int | None) -> Sources:
     found = sources(split)
     if not objects or split != "train":
         return found
-    return [(share, FewObjects(source, objects)) for share, source in found if isinstance(source, get_args(KnownSource))]
+    return [
+        (share, FewObjects(source, objects) if isinstance(source, get_args(KnownSource)) else source) for share, source in found
+    ]
+
+
+def _known(found: Sources) -> list[tuple[str, KnownSource]]:
+    return [(source.name, source) for _, source in found if isinstance(source, get_args(KnownSource))]
 
 
 def _as_dict(variant: Variant) -> dict[str, Any]:

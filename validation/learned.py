@@ -28,10 +28,11 @@ from neurok_ros.reconstruction.types import ReconstructedMesh
 from training.data.articulated.categories import CATEGORIES, HELD_OUT
 from training.data.articulated.mechanism import Assembly, Link, Mechanism
 from training.data.articulated.source import ArticulatedObject
+from training.data.reconstructed.scan import side_that_moves
 from training.evaluation.inverse_kinematics import ITERATIONS, decode, solve
 from training.evaluation.neurok import NeurokStates
 from training.evaluation.objects import EvaluationObject, Floats, Ints, MaterialPoints
-from training.evaluation.scanned import SeenMesh, seen_mesh, side_that_moves
+from training.evaluation.scanned import SeenMesh, seen_mesh
 from validation.case import Case, Motion
 from validation.learned_push import finger_push
 from validation.mujoco.comparison import force_figures

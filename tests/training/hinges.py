@@ -14,6 +14,8 @@ class Hinges:
     """Plates of random width in the plane z = 0; the right one turns about the y axis by up to 90 degrees."""
 
     name = "test/hinge"
+    stretchable = False
+    scanned = False
 
     def sample(self, rng: np.random.Generator, points: int, targets: int = 1) -> list[Pair]:
         width = rng.uniform(0.5, 1.0)

@@ -18,6 +18,7 @@ from neurok_ros.kinematics.neurok.checkpoint import save_model
 from neurok_ros.kinematics.neurok.config import ModelConfig
 from neurok_ros.kinematics.neurok.model import NeurokModel
 from training.data.deformed.source import soft_sources
+from training.data.reconstructed.scan import simulated_scan
 from training.data.rigid.source import rigid_sources
 from training.data.simulated.sequences import MeshSequence, SequenceSource
 from training.evaluate import main
@@ -50,7 +51,7 @@ from training.evaluation.objects import (
     refined,
     unit_object,
 )
-from training.evaluation.scanned import scanned_objects, simulated_scan
+from training.evaluation.scanned import scanned_objects
 from training.evaluation.signals import NAMES, object_signals
 from training.evaluation.third_party import PACKAGES, moves_as_one, package_root, third_party_objects
 from training.pairs import PairSource

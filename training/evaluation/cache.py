@@ -31,7 +31,12 @@ _SHARED_CODE = (
     *(f"training/evaluation/{name}.py" for name in ("inverse_kinematics", "judge", "methods", "metrics", "objects")),
 )
 _NEUROK_CODE = "neurok_ros/kinematics/neurok/*.py"
-_SCAN_CODE = (*_GEOMETRY, "neurok_ros/reconstruction/*.py", "training/evaluation/scanned.py")
+_SCAN_CODE = (
+    *_GEOMETRY,
+    "neurok_ros/reconstruction/*.py",
+    "training/evaluation/scanned.py",
+    "training/data/reconstructed/scan.py",
+)
 
 
 class Cache:

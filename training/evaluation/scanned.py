@@ -9,22 +9,14 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-import pyvista as pv
 from scipy.spatial import cKDTree
 
 from neurok_ros.errors import NeurokError
-from neurok_ros.reconstruction import MeshOptions, ObjectSelection, ReconstructionWorker, Scan, SegmentationOptions
+from neurok_ros.reconstruction import ReconstructionWorker
+from training.data.reconstructed.scan import RADIUS, reconstructed, side_that_moves
 from training.evaluation.cache import Cache
 from training.evaluation.objects import EvaluationObject, Floats, Ints, MaterialPoints, unit_object
 
-RADIUS = 0.18
-"""Metres that an object's unit of length becomes: something that stands on a table."""
-_WIDTH, _HEIGHT, _FOCAL = 640, 480, 525.0
-_BASELINE = 0.075
-"""Metres between camera and projector."""
-_DISTANCE = 0.9
-_GRAZING = 0.15
-_TIMEOUT = 90.0
 _LEAST_MOTION = 0.2
 """Of the true object's: below that the camera has missed what moves, and the rest pose would count as a success."""
 _TRACKED = 20000
@@ -128,73 +120,7 @@ def seen_mesh(
     """
     tracked = MaterialPoints.random(vertices, faces, _TRACKED, 0)
     places = tracked.at(vertices)
-    middle = places.mean(axis=0)
-    scale = RADIUS / float(np.linalg.norm(vertices - middle, axis=1).max())
-    shift = np.array([*(-scale * middle[:2]), -scale * vertices[:, 2].min()])
-    scan = simulated_scan(scale * vertices + shift, faces, azimuth, rng)
-    center = scale * vertices.mean(axis=0) + shift
-    selection = ObjectSelection(point=(float(center[0]), float(center[1]), float(center[2])))
-    options = SegmentationOptions(up=(0.0, 0.0, 1.0), split_touching=False)
-    mesh, _ = worker.reconstruct(scan, options, selection, MeshOptions(), _TIMEOUT)
-    found = (mesh.vertices - shift) / scale
+    found, its_faces = reconstructed(worker, vertices, faces, places.mean(axis=0), RADIUS, azimuth, rng)
     _, nearest = cKDTree(places).query(found)
     followed = MaterialPoints(tracked.corners[nearest], tracked.weights[nearest])
-    return SeenMesh(found, np.asarray(mesh.faces, np.int64), followed, found - places[nearest])
-
-
-def side_that_moves(rest: Floats, poses: Floats) -> float:
-    """Radians about z from x: where most of what moves is, seen from the middle. A robot looks at what it wants to move.
-
-    Args:
-        rest: (n, 3) points of the surface.
-        poses: (p, n, 3) where they go.
-    """
-    far = np.linalg.norm(poses - rest, axis=2).mean(axis=0)
-    x, y, _ = far @ (rest - rest.mean(axis=0))
-    return float(np.arctan2(y, x))
-
-
-def simulated_scan(vertices: Floats, faces: np.ndarray, azimuth: float, rng: np.random.Generator) -> Scan:
-    """What a structured-light camera sees of a mesh on the plane z = 0.
-
-    Depth comes from a disparity quantized to 1/8 pixel with 1/10 pixel of noise, and is missing on grazing surfaces.
-
-    Args:
-        vertices: (n, 3) metres, z up.
-        faces: (m, 3).
-        azimuth: radians about z from x, where the camera stands.
-        rng: chooses the camera's height, and the noise.
-    """
-    target = np.array([0.0, 0.0, vertices[:, 2].mean()])
-    height = np.radians(rng.uniform(25, 45))
-    away = np.array([np.cos(azimuth) * np.cos(height), np.sin(azimuth) * np.cos(height), np.sin(height)])
-    eye = target + _DISTANCE * away
-    right = np.cross(-away, [0.0, 0.0, 1.0])
-    right /= np.linalg.norm(right)
-    axes = np.stack([right, np.cross(-away, right), -away])
-    columns, rows = np.meshgrid(np.arange(_WIDTH), np.arange(_HEIGHT))
-    rays = np.stack([(columns - _WIDTH / 2 + 0.5) / _FOCAL, (rows - _HEIGHT / 2 + 0.5) / _FOCAL, np.ones(rows.shape)], axis=-1)
-    depth = _depth(vertices, faces, eye, target)
-    surface = depth[..., None] * rays
-    normals = np.cross(np.gradient(surface, axis=1), np.gradient(surface, axis=0))
-    with np.errstate(invalid="ignore", divide="ignore"):
-        facing = np.abs((normals * rays).sum(-1)) / np.linalg.norm(normals, axis=-1) / np.linalg.norm(rays, axis=-1)
-        disparity = _FOCAL * _BASELINE / depth + rng.normal(0.0, 0.1, depth.shape)
-        measured = _FOCAL * _BASELINE / (np.maximum(np.round(disparity * 8), 1.0) / 8)
-        seen = np.isfinite(depth) & (facing > _GRAZING)
-    points = eye + (rays * measured[..., None])[seen] @ axes
-    return Scan(points, np.broadcast_to(eye, points.shape).copy())
-
-
-def _depth(vertices: Floats, faces: np.ndarray, eye: Floats, target: Floats) -> Floats:
-    """(height, width) metres along the camera's axis, NaN where nothing is."""
-    plotter = pv.Plotter(off_screen=True, window_size=[_WIDTH, _HEIGHT])
-    plotter.add_mesh(pv.PolyData.from_regular_faces(vertices, faces))
-    plotter.add_mesh(pv.Plane(center=(0, 0, 0), direction=(0, 0, 1), i_size=1.2, j_size=1.2))
-    plotter.camera.position, plotter.camera.focal_point, plotter.camera.up = tuple(eye), tuple(target), (0.0, 0.0, 1.0)
-    plotter.camera.view_angle = float(np.degrees(2 * np.arctan(_HEIGHT / 2 / _FOCAL)))
-    plotter.camera.clipping_range = (0.2, 3.0)
-    plotter.show(auto_close=False)
-    depth = -np.asarray(plotter.get_image_depth(), np.float64)
-    plotter.close()
-    return depth
+    return SeenMesh(found, its_faces, followed, found - places[nearest])

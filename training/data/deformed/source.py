@@ -179,6 +179,9 @@ class SoftObject:
 class SoftSource:
     """Bodies of one kind."""
 
+    stretchable = True
+    scanned = False
+
     def __init__(self, kind: str, key: Sequence[int], instances: range | None) -> None:
         """`key` and an instance's number seed the body; `instances` is a fixed set, or None for bodies without end."""
         self.name = f"deformed/{kind}"

@@ -17,6 +17,9 @@ class _HasPairs(Protocol):
 class OneObject:
     """Pairs of one object, as `training.pairs.PairSource` wants them."""
 
+    stretchable = False
+    scanned = False
+
     def __init__(self, name: str, made: _HasPairs) -> None:
         self.name = name
         self.made = made

@@ -128,6 +128,9 @@ class RigidScene:
 class RigidSource:
     """Scenes of one kind."""
 
+    stretchable = False
+    scanned = False
+
     def __init__(self, kind: str, key: Sequence[int], instances: range | None) -> None:
         """`key` and an instance's number seed the scene; `instances` is a fixed set, or None for scenes without end."""
         self.name = f"rigid/{kind}"

@@ -84,6 +84,9 @@ class SequenceObject:
 class SequenceSource:
     """The sequences of some files."""
 
+    stretchable = True
+    scanned = False
+
     def __init__(self, name: str, paths: Sequence[Path], fixed_set: bool) -> None:
         """`fixed_set`: keep all of them in memory once read; otherwise a few at a time."""
         self.name = name
