@@ -1,9 +1,10 @@
 """Lagrangian mechanics over any kinematic state parameterization."""
 
-from neurok_ros.dynamics.body import Body, Jointed, Material
+from neurok_ros.dynamics.body import Body, Material
 from neurok_ros.dynamics.contact import contact_resolution
 from neurok_ros.dynamics.frame import Frame
 from neurok_ros.dynamics.integrator import SolverSettings
+from neurok_ros.dynamics.jointed import Jointed
 from neurok_ros.dynamics.joints import elastic_sites, rigid_share
 from neurok_ros.dynamics.loads import AppliedForce, Hold, PointSprings, Schedule, Springs
 from neurok_ros.dynamics.rollout import Conditions, simulate

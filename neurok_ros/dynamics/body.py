@@ -8,6 +8,7 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
+from neurok_ros.dynamics.jointed import Jointed
 from neurok_ros.dynamics.self_contact import Parts
 from neurok_ros.dynamics.state_space import StateDamping, StateEnergy
 from neurok_ros.errors import ErrorCode, NeurokError
@@ -42,28 +43,6 @@ class Material:
 
 
 @dataclass(frozen=True, eq=False)
-class Jointed:
-    """A stiff body with joints that nobody has named: its state space moves it about them, but bends its parts a little too.
-
-    That bending stores no energy, or it would drive a door back that should stay where it was pushed. Instead
-
-    - the body resists the rate of strain, and yields where a motion concentrates it, which is where the joints are: of the
-      motions that a push allows, the one that keeps the parts rigid is the easiest (as in L1 regression, by weights
-      1 / (1 + (rate / (yield_ratio mean))^2) from the step before, with the mean velocity gradient);
-    - a hold fixes where its particles are on the whole and how they are turned, not each of them;
-    - what kept the joints from falling before the push, friction or springs, does so all the time: weight and the support that
-      carries it move the whole alone, and a body that is held does not feel its weight.
-    """
-
-    viscosity: float
-    """Pa s, of the rate of Green strain."""
-    yield_ratio: float
-    """Of the mean velocity gradient: strain that is faster meets less resistance."""
-    internal: int
-    """How many of the last coordinates are of joints; those before them are a free body's pose."""
-
-
-@dataclass(frozen=True, eq=False)
 class Body:
     """An object as the dynamics sees it."""
 
@@ -93,6 +72,12 @@ class Body:
         if not 0.0 < float(self.masses.sum()) < float("inf"):
             problem = f"the particles weigh {float(self.masses.sum()):g} kg together"
             raise NeurokError(ErrorCode.INVALID_PROPERTIES, "properties.density", problem, "Give some of them mass")
+
+    @property
+    def damped_coordinates(self) -> int:
+        """How many of the last coordinates meet viscous friction of their own."""
+        damped = 0 if self.state_damping is None else self.state_damping.size
+        return damped if self.jointed is None else max(damped, self.jointed.internal)
 
     @cached_property
     def rest_positions(self) -> Tensor:

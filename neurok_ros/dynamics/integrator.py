@@ -29,11 +29,13 @@ from neurok_ros.dynamics.energies import (
     green_strain,
     positive_semidefinite,
 )
+from neurok_ros.dynamics.jointed import Jointed, effective_inertia
 from neurok_ros.dynamics.loads import AppliedAt, PointSprings, Springs
 from neurok_ros.dynamics.schemes import Discretisation
 from neurok_ros.dynamics.self_contact import CandidatePairs
 from neurok_ros.dynamics.state_space import StateForces, dissipation
 from neurok_ros.geometry.rigid_motions import rigid_motions
+from neurok_ros.parameterization import StrainSites
 
 STALE_CONTRACTION = 0.1
 """An old strain Hessian is replaced when an iteration brings the Newton decrement down by less than this factor."""
@@ -87,7 +89,7 @@ class History:
     """At the end of the last step."""
     q_before: Tensor
     q_rate: Tensor
-    """(k,) velocities of the last k numbers of the state, k as the body's state damping wants."""
+    """(k,) velocities of the last k numbers of the state, k = `Body.damped_coordinates`."""
 
 
 class ReducedOperators:
@@ -151,7 +153,7 @@ class Evaluation:
     f: Tensor
     """(s, 9) deformation gradients."""
     stress: Tensor
-    """(s, 9) J, Piola stress times volume, elastic and viscous."""
+    """(s, 9) J, Piola stress times volume, elastic and viscous; none where strain stores nothing."""
     contacts: Contacts | None
     tool_gaps: Tensor | None
     """(c,) metres, from the contact particles to the tool; None where it is out of reach."""
@@ -226,29 +228,20 @@ class StepProblem:
         self._elastic = NeoHookean(material.shear_modulus, material.lame_lambda)
         self._balance = past.q.new_zeros(0)
         self._viscous = self._viscosity()
-        self._viscous_volume = self._volume_that_resists()
         self._passage = self._passage_from(past.x)
         self._gaps_before = self.candidates.gaps(past.x) if self.candidates is not None else None
         self._damping = past.q_rate.new_zeros(0, 0)
 
-    def _viscosity(self) -> KelvinVoigt | None:
-        material, jointed = self.body.material, self.body.jointed
-        own = jointed.viscosity if jointed is not None else 0.0
-        if self.body.strain is None or material.damping + own == 0.0:
-            return None
-        return KelvinVoigt(material.shear_modulus * material.damping + 0.5 * own, material.lame_lambda * material.damping)
+    @property
+    def stores_strain(self) -> bool:
+        """Whether strain has an energy or a viscosity of its own."""
+        return self.body.strain is not None and self.body.jointed is None
 
-    def _volume_that_resists(self) -> Tensor:
-        """(s,) m^3 of each site, less where it yields."""
-        sites, past = self.body.strain, self.history
-        if sites is None:
-            return past.x.new_zeros(0)
-        if self.body.jointed is None:
-            return sites.volume
-        gradients = sites.deformation_gradients(past.v).square().sum((1, 2))
-        yielding = self.body.jointed.yield_ratio**2 * (sites.volume @ gradients) / sites.volume.sum()
-        rates = past.strain_rate.square().sum((1, 2))
-        return sites.volume * torch.where(yielding > 0.0, yielding / (yielding + rates), 1.0)
+    def _viscosity(self) -> KelvinVoigt | None:
+        material = self.body.material
+        if not self.stores_strain or material.damping == 0.0:
+            return None
+        return KelvinVoigt(material.shear_modulus * material.damping, material.lame_lambda * material.damping)
 
     def velocities(self, x: Tensor) -> Tensor:
         """(n, 3) m/s at the end of the step, for new positions (n, 3)."""
@@ -312,14 +305,15 @@ class StepProblem:
         f, stress = x.new_zeros(0, 9), x.new_zeros(0, 9)
         if self.body.strain is not None:
             f = self.body.strain.deformation_gradients(x).view(-1, 9)
+        if self.body.strain is not None and self.stores_strain:
             density, stress = self._elastic.value_and_stress(f)
             volume = self.body.strain.volume
             value += float(torch.dot(density, volume))
             stress = stress * volume.unsqueeze(1)
             if self._viscous is not None:
                 density, viscous_stress = self._viscous.value_and_stress(f, self.discretisation.scale, self._offsets[2])
-                value += float(torch.dot(density, self._viscous_volume))
-                stress = stress + viscous_stress * self._viscous_volume.unsqueeze(1)
+                value += float(torch.dot(density, volume))
+                stress = stress + viscous_stress * volume.unsqueeze(1)
             magnitude += self.body.material.youngs_modulus * float(volume.sum())
         self_depth = touching.depth if touching is not None else 0.0
         return Evaluation(
@@ -348,7 +342,7 @@ class StepProblem:
 
     def _state_forces(self, q: Tensor) -> list[StateForces]:
         forces = [energy.at(q[len(q) - energy.size :]) for energy in self.body.state_energies]
-        if self.body.state_damping is not None:
+        if len(self._damping):
             forces.append(dissipation(self._damping, self.coordinate_rates(q), self.discretisation.scale))
         if len(self._balance):
             start = len(q) - len(self._balance)
@@ -366,7 +360,7 @@ class StepProblem:
         """(dim,) derivative of the objective by a tangent step."""
         dim = self.body.kinematics.dim
         gradient = at.particle_gradient.view(-1) @ jacobian.view(-1, dim)
-        if len(at.f):
+        if len(at.stress):
             gradient = gradient + at.stress.view(-1) @ self.operators.site.view(-1, dim)
         for part in at.state:
             gradient[dim - len(part.gradient) :] += part.gradient
@@ -423,7 +417,7 @@ class StepProblem:
             blocks = positive_semidefinite(blocks)
         blocks = blocks * self.body.strain.volume.view(-1, 1, 1)
         if self._viscous is not None:
-            blocks = blocks + self._viscous.hessian(at.f, self.discretisation.scale) * self._viscous_volume.view(-1, 1, 1)
+            blocks = blocks + self._viscous.hessian(at.f, self.discretisation.scale) * self.body.strain.volume.view(-1, 1, 1)
         site, dim = self.operators.site, self.body.kinematics.dim
         return site.view(-1, dim).T @ (blocks @ site).view(-1, dim)
 
@@ -446,11 +440,30 @@ class StepProblem:
         self._balance = -(weight + wrench @ held)[pose:]
 
     def lag_damping(self) -> None:
-        """Take the inertia of the coordinates from the operators, as they are at the start of the step."""
+        """Take what resists the coordinates from the operators, as they are at the start of the step."""
+        size = len(self.history.q_rate)
+        start = self.body.kinematics.dim - size
+        self._damping = self.history.q_rate.new_zeros(size, size)
         if self.body.state_damping is not None:
-            size = len(self.history.q_rate)
-            start = self.body.kinematics.dim - size
-            self._damping = self.body.state_damping.matrix(self.operators.mass_matrix[start:, start:])
+            own = self.body.kinematics.dim - self.body.state_damping.size
+            self._damping[own - start :, own - start :] = self.body.state_damping.matrix(self.operators.mass_matrix[own:, own:])
+        if self.body.jointed is not None and self.body.strain is not None:
+            own = self.body.kinematics.dim - self.body.jointed.internal
+            self._damping[own - start :, own - start :] += self._resistance(self.body.jointed, self.body.strain)
+
+    def _resistance(self, jointed: Jointed, sites: StrainSites) -> Tensor:
+        """(k, k) viscous coefficients of the last k coordinates, see `Jointed`."""
+        past, start = self.history, self.body.kinematics.dim - jointed.internal
+        volume = jointed.volume_that_resists(sites, past.v, past.strain_rate)
+        f = sites.deformation_gradients(past.x)
+        changes = self.operators.site.view(*f.shape, -1)[..., start:]
+        rates = torch.einsum("sji,sjkd->sikd", f, changes)
+        rates = 0.5 * (rates + rates.transpose(1, 2))
+        coefficients = jointed.viscosity * torch.einsum("s,sijd,sije->de", volume, rates, rates)
+        inertia = self.operators.mass_matrix
+        if len(self.anchors):
+            inertia = inertia + self.anchor_stiffness / self._inertia * self.operators.anchor_matrix
+        return jointed.spare_joints(coefficients, effective_inertia(inertia, start), past.q_rate[-jointed.internal :])
 
     def lag_friction(self, contacts: Contacts | None, x: Tensor) -> None:
         """Take normal forces and tangent planes from these contacts for the friction of the next solve."""
@@ -519,9 +532,9 @@ def _minimise(problem: StepProblem, q: Tensor, q_step: Tensor) -> Solution:
             residual = (max(decrement, 0.0) / per_metre) ** 0.5
             if decrement < problem.decrement_tolerance(iteration):
                 return Solution(at, q_step, iteration, residual, True, problem.friction)
-            if refresh or problem.body.strain is None or decrement < STALE_CONTRACTION * last_decrement:
+            if refresh or not problem.stores_strain or decrement < STALE_CONTRACTION * last_decrement:
                 reached = _line_search(problem, at, step, decrement, problem.longest_safe(at, jacobian, step))
-            if reached is not None or problem.body.strain is None:
+            if reached is not None or not problem.stores_strain:
                 break
         if reached is None:
             return Solution(at, q_step, iteration, residual, False, problem.friction)
@@ -539,7 +552,7 @@ def _factorised(problem: StepProblem, at: Evaluation, hessian: Tensor, refresh: 
         hessian: (dim, dim), all but strain.
         refresh: make the strain Hessian anew, even if an old one would do.
     """
-    if problem.body.strain is None:
+    if not problem.stores_strain:
         return _cholesky(hessian)
     operators, scale = problem.operators, problem.discretisation.scale
     if operators.stiffness is not None and operators.stiffness_scale == scale and not refresh:

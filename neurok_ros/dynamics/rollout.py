@@ -252,7 +252,7 @@ class _Rollout:
         if body.strain is not None:
             moved = body.strain.deformation_gradients(self._x0).transpose(1, 2) @ body.strain.deformation_gradients(v)
             rate = 0.5 * (moved + moved.transpose(1, 2))
-        damped = 0 if body.state_damping is None else body.state_damping.size
+        damped = body.damped_coordinates
         q_rate = step[len(step) - damped :] if velocity is None else velocity[len(step) - damped :]
         return History(q, step, self._x0, v, self._x0, v, strain, rate, strain, 0.0, None, q, q_rate)
 

@@ -58,3 +58,10 @@ def skew(vector: Tensor) -> Tensor:
     zero = torch.zeros_like(x)
     rows = [[zero, -z, y], [z, zero, -x], [-y, x, zero]]
     return torch.stack([torch.stack(row, dim=-1) for row in rows], dim=-2)
+
+
+def nearest_rotation(matrices: Tensor) -> Tensor:
+    """(..., 3, 3) the orthogonal factor of the polar decomposition of matrices (..., 3, 3) of positive determinant."""
+    left, _, right = torch.linalg.svd(matrices)
+    rotation: Tensor = left @ right
+    return rotation

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from neurok_ros.dynamics import Body, Conditions, Frame, Jointed, Material, ToolKind, ToolPath, ToolShape, rigid_share, simulate
+from neurok_ros.dynamics.jointed import effective_inertia
 from neurok_ros.geometry.rigid_motions import rigid_motions
 from neurok_ros.parameterization import KinematicParameterization
 from validation.systems import GRAVITY, Lattice, Linear, Rigid, lattice, straight_push
@@ -55,7 +56,7 @@ def plate() -> Lattice:
 def jointed_body(kinematics: KinematicParameterization, grid: Lattice, internal: int) -> Body:
     masses = DENSITY / 1000.0 * grid.masses
     contact = grid.areas.nonzero().squeeze(1)
-    stiff = Jointed(DENSITY * 0.6**2 / 0.02, 0.25, internal)
+    stiff = Jointed(DENSITY * 0.6**2 / 0.006, 0.25, internal, 30.0, 3.0)
     return Body(kinematics, masses, contact, grid.areas[contact], NO_ELASTICITY, grid.sites, jointed=stiff)
 
 
@@ -137,3 +138,44 @@ def test_a_door_moves_rigidly_and_a_sponge_does_not() -> None:
     assert rigid_share(door, grid.sites, 1) > 0.9  # but for the layer of cells that the hinge is in
     assert rigid_share(sponge, grid.sites, 2) < 0.4
     assert rigid_share(Rigid(grid.points), grid.sites, 6) == pytest.approx(1.0)
+
+
+def test_slow_resistance_is_spared_and_fast_is_not() -> None:
+    """Three motions that the viscosity would stop at 2, 30 and 300 a second, of other inertia, in coordinates that mix them."""
+    mixing = torch.tensor([[1.0, 0.3, -0.2], [0.1, 0.8, 0.5], [0.0, -0.4, 1.2]], dtype=torch.float64)
+    masses, rates = torch.tensor([2.0, 0.5, 7.0]).double(), torch.tensor([2.0, 30.0, 300.0]).double()
+    inertia, given = (mixing.T @ torch.diag(d) @ mixing for d in (masses, masses * rates))
+    jointed = Jointed(1.0, 0.25, 3, free_rate=30.0, free_ratio=3.0)
+    slow = torch.linalg.solve(mixing, torch.tensor([1.0, 0.0, 0.0]).double())
+    spared = jointed.spare_joints(given, inertia, slow)
+    expected = mixing.T @ torch.diag(masses * rates**3 / (rates**2 + 30.0**2)) @ mixing
+    torch.testing.assert_close(spared, expected, rtol=1e-6, atol=1e-6)
+    stuck = torch.linalg.solve(mixing, torch.tensor([0.0, 0.0, 1.0]).double())
+    driven = jointed.spare_joints(given, inertia, stuck)
+    assert float(stuck @ driven @ stuck) == pytest.approx(0.1 * float(stuck @ given @ stuck), rel=1e-6)
+
+
+def test_a_joint_that_others_follow_has_the_inertia_of_all_that_moves() -> None:
+    """Two carts of 1 and 3 kg on a spring's coordinate: pulled apart, they move with the reduced mass 3/4 kg."""
+    both = torch.tensor([[4.0, 3.0], [3.0, 3.0]], dtype=torch.float64)
+    assert float(effective_inertia(both, 1)) == pytest.approx(0.75)
+    assert torch.equal(effective_inertia(both, 0), both)
+
+
+@pytest.mark.parametrize("bends", [1, 3])
+def test_a_pushed_door_goes_on_when_the_push_is_over(bends: int) -> None:
+    """Nothing brakes its hinge. What bends the leaf by a little would, and does without the rates that spare joints."""
+    grid = plate()
+    body = jointed_body(BendingDoor(grid.points, bends), grid, 1 + bends)
+    path = straight_push([0.25, -0.06, 0.15], [0.25, 0.02, 0.15], 0.2)
+    path = ToolPath(np.array([0.0, 0.2, 0.3]), path.positions[[0, 1, 0]], np.tile([0.0, 0.0, 0.0, 1.0], (3, 1)))
+    anchors = (grid.points[:, 0] < 0.0).nonzero().squeeze(1)
+    conditions = Conditions(gravity=(0.0, 0.0, 0.0), tool=ToolShape(ToolKind.SPHERE, (0.03,)), path=path, anchors=anchors)
+
+    def speeds(of: Body) -> list[float]:
+        angle = [float(frame.q[1]) for frame in simulate(of, conditions, [0.3, 0.32, 0.6, 0.62])]
+        return [(angle[1] - angle[0]) / 0.02, (angle[3] - angle[2]) / 0.02]
+
+    before, after = speeds(body)
+    assert before > 0.3
+    assert after > 0.8 * before

@@ -7,7 +7,7 @@ import pytest
 import torch
 from scipy.spatial.transform import Rotation
 
-from neurok_ros.geometry.rotations import quaternion_exp, quaternion_matrix, quaternion_multiply, skew
+from neurok_ros.geometry.rotations import nearest_rotation, quaternion_exp, quaternion_matrix, quaternion_multiply, skew
 
 
 def vectors(count: int = 20, seed: int = 0) -> torch.Tensor:
@@ -48,3 +48,11 @@ def test_derivatives_on_both_sides_of_the_series(angle: float) -> None:
     v = (torch.tensor([0.6, 0.0, -0.8], dtype=torch.float64) * angle).requires_grad_()
     assert torch.autograd.gradcheck(quaternion_exp, v)
     assert torch.autograd.gradgradcheck(quaternion_exp, v)
+
+
+def test_nearest_rotation_undoes_a_stretch() -> None:
+    """R S with S symmetric and positive has the rotation R."""
+    rotation = quaternion_matrix(quaternion_exp(vectors(seed=3)))
+    half = torch.eye(3).double() + 0.2 * torch.from_numpy(np.random.default_rng(4).uniform(-1, 1, (20, 3, 3)))
+    stretch = half @ half.transpose(-1, -2)
+    torch.testing.assert_close(nearest_rotation(rotation @ stretch), rotation, rtol=0, atol=1e-12)

@@ -14,13 +14,13 @@ from torch import Tensor
 
 from neurok_ros.errors import ErrorCode, NeurokError
 from neurok_ros.geometry.driving import connected_parts, drive, nearest_part
-from neurok_ros.geometry.rotations import quaternion_matrix
+from neurok_ros.geometry.rotations import nearest_rotation, quaternion_matrix
 from neurok_ros.geometry.sampling import SurfaceSamples, sample_surface
 from neurok_ros.kinematics.neurok.checkpoint import load_model
 from neurok_ros.kinematics.neurok.decoders import HandleDecoder, PointDecoder, Prepared
 from neurok_ros.kinematics.neurok.encoders import ShapeCode
-from neurok_ros.kinematics.neurok.model import NeurokModel, compose, inverse, transform
-from neurok_ros.kinematics.neurok.subspace import ActiveSubspace, Criterion, active_subspace
+from neurok_ros.kinematics.neurok.model import NeurokModel, blend, compose, inverse, transform
+from neurok_ros.kinematics.neurok.subspace import ActiveSubspace, Criterion, active_subspace, principal_motions
 from neurok_ros.kinematics.neurok.surface import Surface
 from neurok_ros.kinematics.neurok.tangents import HandleMotions
 from neurok_ros.kinematics.rigid import RigidBody
@@ -28,11 +28,15 @@ from neurok_ros.parameterization import StateLimit
 
 Floats = NDArray[np.float64]
 
+COORDINATES = 12
+"""k_q."""
 K_DRIVE = 4
 """Surface samples that a point follows."""
 CODES_REACH = 10.0
 """Standard deviations: so far from rest the encoder puts the largest motions of held-out objects, though the prior hardly does:
 4 to 6 for doors, lids and drawers that moved by a tenth of their size, 9 for a lamp's arm that moved by a third."""
+DRAWN_STATES = 128
+"""Of which the principal motions are found."""
 SAMPLES = 512
 """Surface samples that drive the object's points; the first `encoder_points` of them are encoded."""
 
@@ -118,18 +122,51 @@ def encode_samples(samples: SurfaceSamples, part: NDArray[np.int64], model: Neur
     return EncodedObject(model, samples, part, surface, center, radius, shape, prepared, rest)
 
 
-def reduce(encoded: EncodedObject, size: int, criterion: Criterion = "displacement") -> ActiveSubspace:
+def reduce(encoded: EncodedObject, size: int, criterion: Criterion = "motions") -> ActiveSubspace:
     """The k_q = `size` directions of the latent that move the encoded points most (see `neurok.subspace`)."""
-    model, tokens, count = encoded.model, encoded.rest.shape, encoded.model.config.encoder_points
+    count = encoded.model.config.encoder_points
     seen = encoded.surface.first(count)
     with torch.no_grad():
-        prepared = model.prepare(encoded.shape, seen, seen)
-
-    def displacements(latents: Tensor) -> Tensor:
-        return transform(model.maps(prepared, latents.reshape(1, -1, *tokens))[0], seen.points) - seen.points
-
+        prepared = encoded.model.prepare(encoded.shape, seen, seen)
     masses = torch.from_numpy(encoded.samples.areas[:count]).to(encoded.rest)
-    return active_subspace(displacements, encoded.rest.flatten(), masses, size, criterion)
+    if criterion == "motions":
+        latents, displacements = _states(encoded, prepared, max(DRAWN_STATES, size))
+        return principal_motions(latents, displacements, masses, size)
+
+    def displacements_of(latents: Tensor) -> Tensor:
+        maps = encoded.model.maps(prepared, latents.reshape(1, -1, *encoded.rest.shape))[0]
+        return transform(maps, seen.points) - seen.points
+
+    return active_subspace(displacements_of, encoded.rest.flatten(), masses, size, criterion)
+
+
+@torch.no_grad()
+def _states(encoded: EncodedObject, prepared: Prepared, count: int) -> tuple[Tensor, Tensor]:
+    """States drawn around rest with the prior's spread, decoded and encoded again.
+
+    Args:
+        encoded: the object.
+        prepared: for its encoded points.
+        count: how many states.
+
+    Returns:
+        (count, k) their latents relative to the rest state's, and (count, n, 3) the displacements of the encoded points from
+        rest, in the network's units.
+    """
+    model, rest, looked_at = encoded.model, encoded.rest, encoded.model.config.deformation_points
+    seen = encoded.surface.first(model.config.encoder_points)
+    undo = inverse(model.controls(prepared, rest[None, None]))
+
+    def maps(latents: Tensor) -> Tensor:
+        relative = compose(model.controls(prepared, latents[None]), undo)
+        found = relative if prepared.weights is None else blend(prepared.weights.unsqueeze(1), relative)
+        return found[0]
+
+    generator = torch.Generator().manual_seed(0)
+    drawn = maps(rest + torch.randn(count, *rest.shape, generator=generator).to(rest))
+    moved, turned = transform(drawn, seen.points)[:, :looked_at], nearest_rotation(drawn[:, :looked_at, :, :3])
+    latents = model.encode_deformation(seen.first(looked_at), moved[None], turned[None], encoded.shape).mean[0]
+    return (latents - rest).flatten(1), transform(maps(latents), seen.points) - seen.points
 
 
 @dataclass(frozen=True)
@@ -184,7 +221,7 @@ class NeurokKinematics:
 
 
 def neurok_kinematics(
-    vertices: Floats, faces: NDArray[np.integer], checkpoint: Path | NeurokModel, size: int = 12, free: bool = True
+    vertices: Floats, faces: NDArray[np.integer], checkpoint: Path | NeurokModel, size: int = COORDINATES, free: bool = True
 ) -> NeurokKinematics:
     """The learned state space of a mesh.
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 import torch
 
-from neurok_ros.kinematics.neurok.subspace import Criterion, active_subspace
+from neurok_ros.kinematics.neurok.subspace import Gradient, active_subspace, principal_motions
 
 GENERATOR = torch.Generator().manual_seed(0)
 DIRECTIONS = torch.linalg.qr(torch.randn(12, 12, generator=GENERATOR).double())[0]
-CRITERIA: tuple[Criterion, ...] = ("displacement", "kinetic")
+CRITERIA: tuple[Gradient, ...] = ("displacement", "kinetic")
 
 
 def inside(directions: torch.Tensor, basis: torch.Tensor) -> torch.Tensor:
@@ -18,7 +18,7 @@ def inside(directions: torch.Tensor, basis: torch.Tensor) -> torch.Tensor:
 
 
 @pytest.mark.parametrize("criterion", CRITERIA)
-def test_directions_that_move_nothing_are_left_out(criterion: Criterion) -> None:
+def test_directions_that_move_nothing_are_left_out(criterion: Gradient) -> None:
     """A pendulum's angle and a drawer's travel depend on two directions of twelve, whatever the other ten are."""
     angle_way, travel_way = DIRECTIONS[:, 0], DIRECTIONS[:, 1]
 
@@ -56,3 +56,19 @@ def test_basis_is_orthonormal_and_repeatable() -> None:
     both = [active_subspace(displacements, torch.ones(12).double(), torch.ones(4), 5, "kinetic") for _ in range(2)]
     torch.testing.assert_close(both[0].basis.T @ both[0].basis, torch.eye(5).double(), rtol=0, atol=1e-12)
     torch.testing.assert_close(both[0].basis, both[1].basis, rtol=0, atol=0)
+
+
+def test_principal_motions_of_a_linear_map_are_its_singular_vectors() -> None:
+    """Two masses move along two directions of twelve, by other lengths; 4096 states, so that they are uncorrelated to 2 %."""
+    masses = torch.tensor([1.0, 4.0, 0.25, 1.0], dtype=torch.float64)
+    lengths = torch.tensor([3.0, 1.0], dtype=torch.float64)
+    latents = torch.randn(4096, 12, generator=torch.Generator().manual_seed(1)).double()
+    along = (latents @ DIRECTIONS[:, :2]) * lengths
+    displacements = torch.zeros(4096, 4, 3).double()
+    displacements[:, 0, 2], displacements[:, 1, 0] = along[:, 0], along[:, 1]
+    found = principal_motions(latents, displacements, masses, 2)
+    expected = masses[:2] * lengths**2
+    torch.testing.assert_close(found.importance, expected / expected.sum(), rtol=0.1, atol=0)
+    overlap = (found.basis.T @ DIRECTIONS[:, :2]).abs()
+    torch.testing.assert_close(overlap.diagonal(), torch.ones(2).double(), rtol=0, atol=0.02)
+    torch.testing.assert_close(found.basis.T @ found.basis, torch.eye(2).double(), rtol=0, atol=1e-12)
