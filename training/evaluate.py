@@ -21,6 +21,7 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
+from neurok_ros.kinematics.neurok import COORDINATES
 from neurok_ros.kinematics.neurok.checkpoint import load_model
 from training.evaluation.cache import Cache
 from training.evaluation.inverse_kinematics import ITERATIONS
@@ -145,7 +146,7 @@ def main(
     categories: Annotated[int, typer.Option(help="Objects of kinds never trained on.")] = 12,
     scanned: Annotated[int, typer.Option(help="Objects that are scanned and reconstructed first.")] = 99,
     poses: Annotated[int, typer.Option(help="Target poses of each object.")] = 2,
-    size: Annotated[int, typer.Option(help="k_q, generalized coordinates.")] = 12,
+    size: Annotated[int, typer.Option(help="k_q, generalized coordinates.")] = COORDINATES,
     iterations: Annotated[int, typer.Option(help="Of inverse kinematics, for every method.")] = ITERATIONS,
     strips: Annotated[int, typer.Option(help="Objects whose coordinates are drawn, held-out ones and third-party ones.")] = 20,
     quick: Annotated[bool, typer.Option("--quick", help="Fewer objects, one pose of each.")] = False,

@@ -57,7 +57,7 @@ class Jointed:
         """(k, k) viscous coefficients that leave be what the given ones would stop slowly.
 
         The motions that a resistance C stops each at its own rate are the eigenvectors of C v = r G v. A rate r becomes
-        r^3 / (r^2 + r_0^2): the same where it is large, next to nothing where it is small. r_0 is `free_rate`, or `free_ratio`
+        r^5 / (r^4 + r_0^4): the same where it is large, next to nothing where it is small. r_0 is `free_rate`, or `free_ratio`
         times the rate of the present motion, where that is larger: what a push drives is a joint, however badly the states
         know it.
 
@@ -76,7 +76,7 @@ class Jointed:
         whitened = torch.linalg.solve_triangular(factor, whitened.T.contiguous(), upper=False)
         rates, motions = torch.linalg.eigh(0.5 * (whitened + whitened.T))
         rates = rates.clamp(min=0.0)
-        spared = rates.pow(3) / (rates.square() + free**2)
+        spared = rates.pow(5) / (rates.pow(4) + free**4)
         momenta = factor @ motions
         matrix: Tensor = (momenta * spared) @ momenta.T
         return matrix

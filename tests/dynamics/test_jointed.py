@@ -148,11 +148,11 @@ def test_slow_resistance_is_spared_and_fast_is_not() -> None:
     jointed = Jointed(1.0, 0.25, 3, free_rate=30.0, free_ratio=3.0)
     slow = torch.linalg.solve(mixing, torch.tensor([1.0, 0.0, 0.0]).double())
     spared = jointed.spare_joints(given, inertia, slow)
-    expected = mixing.T @ torch.diag(masses * rates**3 / (rates**2 + 30.0**2)) @ mixing
+    expected = mixing.T @ torch.diag(masses * rates**5 / (rates**4 + 30.0**4)) @ mixing
     torch.testing.assert_close(spared, expected, rtol=1e-6, atol=1e-6)
     stuck = torch.linalg.solve(mixing, torch.tensor([0.0, 0.0, 1.0]).double())
     driven = jointed.spare_joints(given, inertia, stuck)
-    assert float(stuck @ driven @ stuck) == pytest.approx(0.1 * float(stuck @ given @ stuck), rel=1e-6)
+    assert float(stuck @ driven @ stuck) == pytest.approx(1 / 82 * float(stuck @ given @ stuck), rel=1e-6)
 
 
 def test_a_joint_that_others_follow_has_the_inertia_of_all_that_moves() -> None:
@@ -164,7 +164,8 @@ def test_a_joint_that_others_follow_has_the_inertia_of_all_that_moves() -> None:
 
 @pytest.mark.parametrize("bends", [1, 3])
 def test_a_pushed_door_goes_on_when_the_push_is_over(bends: int) -> None:
-    """Nothing brakes its hinge. What bends the leaf by a little would, and does without the rates that spare joints."""
+    """Nothing brakes its hinge but what resists strain, to which it is a row of cells like any other. That would stop it in
+    0.03 s, and has taken less than half of its speed after 0.3 s."""
     grid = plate()
     body = jointed_body(BendingDoor(grid.points, bends), grid, 1 + bends)
     path = straight_push([0.25, -0.06, 0.15], [0.25, 0.02, 0.15], 0.2)
@@ -178,4 +179,4 @@ def test_a_pushed_door_goes_on_when_the_push_is_over(bends: int) -> None:
 
     before, after = speeds(body)
     assert before > 0.3
-    assert after > 0.8 * before
+    assert after > 0.5 * before

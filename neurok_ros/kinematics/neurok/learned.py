@@ -28,14 +28,14 @@ from neurok_ros.parameterization import StateLimit
 
 Floats = NDArray[np.float64]
 
-COORDINATES = 12
-"""k_q."""
+COORDINATES = 16
+"""k_q. More of them reach a pose better (docs/training.md), and push predictions with 24 are no better than with 16."""
 K_DRIVE = 4
 """Surface samples that a point follows."""
 CODES_REACH = 10.0
 """Standard deviations: so far from rest the encoder puts the largest motions of held-out objects, though the prior hardly does:
 4 to 6 for doors, lids and drawers that moved by a tenth of their size, 9 for a lamp's arm that moved by a third."""
-DRAWN_STATES = 128
+DRAWN_STATES = 256
 """Of which the principal motions are found."""
 SAMPLES = 512
 """Surface samples that drive the object's points; the first `encoder_points` of them are encoded."""
