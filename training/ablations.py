@@ -33,7 +33,7 @@ from training.subspaces import CRITERIA
 from training.variants import CONFIG, JUDGED, load_variant, train_variant
 
 app = typer.Typer(help=__doc__)
-SIZES = (2, 4, 8, 16, 32)
+SIZES = (4, 8, 16, 24, 32)
 """Values of k_q."""
 Out = Annotated[Path, typer.Option(help="Folder for the runs, table, picture and figures.")]
 Pairs = Annotated[int, typer.Option(help="To train each variant on.")]

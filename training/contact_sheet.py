@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -16,11 +16,12 @@ import pyvista as pv
 import typer
 from PIL import Image, ImageDraw
 
-from training.data import SIMULATED
+from training.data import RECONSTRUCTED, SIMULATED
 from training.data.articulated.categories import articulated_sources
 from training.data.articulated.source import ArticulatedObject, ArticulatedSource
 from training.data.deformed.source import SoftSource, soft_sources
 from training.data.framing import without_rigid_motion
+from training.data.reconstructed.store import ReconstructedSource, reconstructed_sources
 from training.data.rigid.source import RigidSource, rigid_sources
 from training.data.simulated.sequences import SequenceSource, simulated_sources
 from training.sampling import Floats, Ints
@@ -38,6 +39,8 @@ _PALETTE = np.array(
     ],
     np.uint8,
 )
+_POINT = 0.012
+"""Of the object's size: half the width of the square that stands for a point."""
 _LABEL = 16
 """Pixels above each tile."""
 
@@ -107,6 +110,24 @@ def simulated_tile(source: SequenceSource, number: int, states: int = 3) -> Tile
     return Tile(source.name.split("/")[-1], [Shape(sequence.vertices[i], sequence.faces, color) for i in frames])
 
 
+def reconstructed_tile(source: ReconstructedSource, number: int, states: int = 3) -> Tile:
+    """The points of a reconstructed object as it was scanned, and in `states - 1` random states."""
+    made = source.fixed_object(number)
+    surface = made.surface
+    rng = np.random.default_rng(number)
+    values = [made.values, *[made.mechanism.random_values(rng) for _ in range(states - 1)]]
+    across = np.cross(surface.normals, np.roll(surface.normals, 1, axis=1) + np.array([0.3, 0.1, 0.2]))
+    across /= np.linalg.norm(across, axis=1, keepdims=True)
+    along = np.cross(surface.normals, across)
+    count, size = len(surface.points), _POINT * float(np.linalg.norm(np.ptp(surface.points, axis=0)))
+    corners = [surface.points + size * (x * across + y * along) for x, y in ((1, 0), (0, 1), (-1, 0), (0, -1))]
+    squares = replace(surface, points=np.vstack(corners), normals=np.tile(surface.normals, (4, 1)), link=np.tile(surface.link, 4))
+    point = np.arange(count)
+    halves = [np.stack([point, point + i * count, point + (i + 1) * count], axis=1) for i in (1, 2)]
+    shapes = [Shape(squares.at(each), np.vstack(halves), np.tile(surface.link, 2)) for each in values]
+    return Tile(source.name.split("/")[-1], shapes)
+
+
 def draw(tiles: Sequence[Tile], columns: int, size: int = 90) -> Image.Image:
     """Tiles side by side in `columns` columns; every picture is `size` pixels wide and high."""
     wide = max(len(tile.shapes) for tile in tiles)
@@ -156,7 +177,7 @@ def _view() -> Floats:
 
 def main(
     out: Path,
-    family: Annotated[str, typer.Option(help="articulated, deformed, rigid or simulated.")] = "articulated",
+    family: Annotated[str, typer.Option(help="articulated, deformed, rigid, simulated or reconstructed.")] = "articulated",
     kinds: Annotated[str, typer.Option(help="Kinds of the family, separated by commas; all where empty.")] = "",
     instances: int = 3,
     columns: int = 6,
@@ -178,6 +199,9 @@ def main(
     elif family == "simulated":
         found = {s.name.split("/")[-1]: s for s in simulated_sources(SIMULATED, False)}
         tiles = [simulated_tile(found[name], number) for name in wanted or sorted(found) for number in range(instances)]
+    elif family == "reconstructed":
+        scanned = {s.name.split("/")[-1]: s for s in reconstructed_sources(RECONSTRUCTED, True)}
+        tiles = [reconstructed_tile(scanned[name], number) for name in wanted or sorted(scanned) for number in range(instances)]
     else:
         raise typer.BadParameter(f"there is no family {family!r}")
     out.parent.mkdir(parents=True, exist_ok=True)

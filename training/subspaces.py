@@ -28,7 +28,7 @@ from training.batches import Batch, held_out
 from training.data import Split, sources
 from training.evaluation.inverse_kinematics import ITERATIONS, gauss_newton, known
 
-CRITERIA: tuple[Criterion, ...] = ("motions", "displacement", "kinetic")
+CRITERIA: tuple[Criterion, ...] = ("both", "motions", "displacement", "kinetic")
 
 
 def object_errors(model: NeurokModel, batch: Batch, row: int, sizes: list[int]) -> list[dict[str, float]]:

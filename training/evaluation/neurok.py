@@ -29,7 +29,7 @@ class Neurok:
     model: NeurokModel
     size: int | None
     """k_q; None for the whole latent, without reduction."""
-    criterion: Criterion = "motions"
+    criterion: Criterion = "both"
     oracle: bool = False
 
     @property
@@ -37,7 +37,7 @@ class Neurok:
         """Says what was left out."""
         if self.size is None:
             return "NeuROK without reduction"
-        return "NeuROK" if self.criterion == "motions" else f"NeuROK ({self.criterion})"
+        return "NeuROK" if self.criterion == "both" else f"NeuROK ({self.criterion})"
 
     def fit(self, given: EvaluationObject) -> StateSpace:
         """The reduced latent of the encoded mesh, or the latent itself."""

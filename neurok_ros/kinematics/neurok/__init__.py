@@ -1,4 +1,4 @@
-"""The learned kinematic state parameterization: NeuROK's encoders, decoder and active subspace."""
+"""The learned kinematic state parameterization: NeuROK's encoders, decoder and reduction."""
 
 from neurok_ros.kinematics.neurok.checkpoint import load_model, save_model
 from neurok_ros.kinematics.neurok.config import ModelConfig

@@ -20,7 +20,7 @@ from neurok_ros.kinematics.neurok.checkpoint import load_model
 from neurok_ros.kinematics.neurok.decoders import HandleDecoder, PointDecoder, Prepared
 from neurok_ros.kinematics.neurok.encoders import ShapeCode
 from neurok_ros.kinematics.neurok.model import NeurokModel, blend, compose, inverse, transform
-from neurok_ros.kinematics.neurok.subspace import ActiveSubspace, Criterion, active_subspace, principal_motions
+from neurok_ros.kinematics.neurok.subspace import ActiveSubspace, Criterion, Gradient, active_subspace, joined, principal_motions
 from neurok_ros.kinematics.neurok.surface import Surface
 from neurok_ros.kinematics.neurok.tangents import HandleMotions
 from neurok_ros.kinematics.rigid import RigidBody
@@ -122,22 +122,26 @@ def encode_samples(samples: SurfaceSamples, part: NDArray[np.int64], model: Neur
     return EncodedObject(model, samples, part, surface, center, radius, shape, prepared, rest)
 
 
-def reduce(encoded: EncodedObject, size: int, criterion: Criterion = "motions") -> ActiveSubspace:
+def reduce(encoded: EncodedObject, size: int, criterion: Criterion = "both") -> ActiveSubspace:
     """The k_q = `size` directions of the latent that move the encoded points most (see `neurok.subspace`)."""
     count = encoded.model.config.encoder_points
     seen = encoded.surface.first(count)
     with torch.no_grad():
         prepared = encoded.model.prepare(encoded.shape, seen, seen)
     masses = torch.from_numpy(encoded.samples.areas[:count]).to(encoded.rest)
-    if criterion == "motions":
-        latents, displacements = _states(encoded, prepared, max(DRAWN_STATES, size))
-        return principal_motions(latents, displacements, masses, size)
 
     def displacements_of(latents: Tensor) -> Tensor:
         maps = encoded.model.maps(prepared, latents.reshape(1, -1, *encoded.rest.shape))[0]
         return transform(maps, seen.points) - seen.points
 
-    return active_subspace(displacements_of, encoded.rest.flatten(), masses, size, criterion)
+    def of_gradients(gradient: Gradient) -> ActiveSubspace:
+        return active_subspace(displacements_of, encoded.rest.flatten(), masses, size, gradient)
+
+    if criterion == "displacement" or criterion == "kinetic":
+        return of_gradients(criterion)
+    latents, displacements = _states(encoded, prepared, max(DRAWN_STATES, size))
+    motions = principal_motions(latents, displacements, masses, size)
+    return motions if criterion == "motions" else joined(motions, of_gradients("kinetic"), size)
 
 
 @torch.no_grad()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from neurok_ros.kinematics.neurok.subspace import Gradient, active_subspace, principal_motions
+from neurok_ros.kinematics.neurok.subspace import ActiveSubspace, Gradient, active_subspace, joined, principal_motions
 
 GENERATOR = torch.Generator().manual_seed(0)
 DIRECTIONS = torch.linalg.qr(torch.randn(12, 12, generator=GENERATOR).double())[0]
@@ -72,3 +72,11 @@ def test_principal_motions_of_a_linear_map_are_its_singular_vectors() -> None:
     overlap = (found.basis.T @ DIRECTIONS[:, :2]).abs()
     torch.testing.assert_close(overlap.diagonal(), torch.ones(2).double(), rtol=0, atol=0.02)
     torch.testing.assert_close(found.basis.T @ found.basis, torch.eye(2).double(), rtol=0, atol=1e-12)
+
+
+def test_gradients_add_to_the_first_motions_what_these_lack() -> None:
+    importance = torch.full((3,), 1 / 3).double()
+    motions, gradients = (ActiveSubspace(DIRECTIONS[:, i], importance) for i in ([0, 1, 2], [1, 5, 6]))
+    found = joined(motions, gradients, 3)
+    torch.testing.assert_close(inside(DIRECTIONS[:, [0, 1, 5]], found.basis), torch.ones(3).double(), rtol=0, atol=1e-10)
+    torch.testing.assert_close(found.basis.T @ found.basis, torch.eye(3).double(), rtol=0, atol=1e-12)

@@ -84,6 +84,10 @@ class ReconstructedSource:
         """See `training.pairs.PairSource`."""
         return self._pool.draw(rng).pairs(rng, points, targets)
 
+    def fixed_object(self, number: int) -> ReconstructedObject:
+        """One object by its place among the files, for pictures."""
+        return self._read(number % len(self._paths))
+
     def _read(self, number: int) -> ReconstructedObject:
         return ReconstructedObject.load(self._paths[number])
 
