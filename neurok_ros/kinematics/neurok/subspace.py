@@ -33,6 +33,8 @@ SPREAD = 0.5
 
 MOTIONS_SHARE = 2 / 3
 """Of the directions where motions and gradients are joined."""
+_LEAST_NEW = 1e-3
+"""Of a direction's length: what others lack of it, if it counts as one more."""
 
 
 @dataclass(frozen=True)
@@ -102,14 +104,19 @@ def principal_motions(latents: Tensor, displacements: Tensor, masses: Tensor, si
 
 
 def joined(motions: ActiveSubspace, gradients: ActiveSubspace, size: int) -> ActiveSubspace:
-    """The first `MOTIONS_SHARE` of principal motions, and what gradients add to them.
+    """The first `MOTIONS_SHARE` of principal motions, and what gradients, the most important first, add to them.
 
     Args:
         motions: of `size` directions.
         gradients: an active subspace of `size` directions.
         size: k_q.
     """
-    first = motions.basis[:, : math.ceil(MOTIONS_SHARE * size)]
-    weighted = gradients.basis * gradients.importance.sqrt()
-    added, _, _ = torch.linalg.svd(weighted - first @ (first.T @ weighted), full_matrices=False)
-    return ActiveSubspace(torch.cat([first, added[:, : size - first.shape[1]]], dim=1), motions.importance)
+    kept = math.ceil(MOTIONS_SHARE * size)
+    basis = motions.basis[:, :kept]
+    for direction in (*gradients.basis.T, *motions.basis[:, kept:].T):
+        new = direction - basis @ (basis.T @ direction)
+        length = float(new.norm())
+        if basis.shape[1] < size and length > _LEAST_NEW:
+            basis = torch.cat([basis, (new / length).unsqueeze(1)], dim=1)
+    basis, _ = torch.linalg.qr(basis)
+    return ActiveSubspace(basis, motions.importance)
