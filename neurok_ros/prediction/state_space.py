@@ -5,7 +5,7 @@ Asked for `auto`, an object gets the learned state space where
 - a trained model is installed,
 - the model knows the object: the numbers of `Familiarity` are within the bounds below,
 - and what it found is of use: the object moves at all (`LEAST_REACH`), and has a joint. It has joints where its motions leave
-  enough of it rigid (`LEAST_RIGID_SHARE`), a soft one also where `elastic_sites` finds some: without, it is deformed more finely
+  enough of it rigid (`LEAST_RIGID_SHARE`), and in a soft one `elastic_sites` finds some, too: without, it is deformed more finely
   by a hundred elastic modes than by a few learned coordinates.
 
 Otherwise a stiff object is rigid and a soft one gets its elastic modes. With the learned state space an object stores no strain
@@ -151,8 +151,8 @@ def _doubt(choice: StateSpaceChoice, known: Familiarity, least_rigid_share: floa
         return f"the learned model does not know the object: {explain}"
     if known.reach < LEAST_REACH:
         return f"the learned model moves no part of it by more than {known.reach:.1%} of its radius (bound {LEAST_REACH:.0%})"
-    if choice.modulus > 0.0:
-        return "the learned model finds no joint in it" if bool(choice.material.all()) else ""
+    if choice.modulus > 0.0 and bool(choice.material.all()):
+        return "the learned model finds no joint in it"
     if choice.rigid_share < least_rigid_share:
         keeps = f"its motions keep {choice.rigid_share:.0%} of the volume rigid (bound {least_rigid_share:.0%})"
         return f"the learned model finds no joint in it: {keeps}"
