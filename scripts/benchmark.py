@@ -15,12 +15,11 @@ import torch
 import typer
 from rich.console import Console
 
-from neurok_ros.kinematics.neurok import familiarity, load_model, neurok_kinematics
+from neurok_ros.kinematics.neurok import COORDINATES, familiarity, load_model, neurok_kinematics
 from neurok_ros.kinematics.neurok.installed import WEIGHTS
 from neurok_ros.kinematics.neurok.learned import encode_object, reduce
 from neurok_ros.prediction import PreparedObject, predict, prepare
 from neurok_ros.prediction.object_file import load_object
-from neurok_ros.prediction.state_space import COORDINATES
 from neurok_ros.prediction.suggested_push import suggest_push
 from neurok_ros.prediction.types import PhysicalProperties, PredictionOptions
 
