@@ -137,9 +137,5 @@ def _sources(split: Split, objects: int | None) -> Sources:
     ]
 
 
-def _known(found: Sources) -> list[tuple[str, KnownSource]]:
-    return [(source.name, source) for _, source in found if isinstance(source, get_args(KnownSource))]
-
-
 def _as_dict(variant: Variant) -> dict[str, Any]:
     return {"model": asdict(variant.settings.model), "training": asdict(variant.settings.training), "objects": variant.objects}

@@ -108,8 +108,7 @@ class ReducedOperators:
         """(dim, dim) kg: J^T M J."""
         self.anchor_matrix = torch.empty(0)
         """(dim, dim): the same over the anchored particles, each of weight one."""
-        self.site = torch.empty(0)
-        """(s, 9, dim): derivative of the deformation gradients."""
+        self._site: Tensor | None = None
         self.stiffness: Tensor | None = None
         """(dim, dim) N/m: strain Hessian of some iteration before."""
         self.stiffness_scale = 0.0
@@ -125,10 +124,19 @@ class ReducedOperators:
         self.mass_matrix = flat.T @ flat
         held = self.what_is_held(jacobian[self._anchors].reshape(-1, dim))
         self.anchor_matrix = held.T @ held
-        sites = self._body.strain
-        if sites is not None:
+        self._site = None
+
+    @property
+    def site(self) -> Tensor:
+        """(s, 9, dim): derivative of the deformation gradients, found when it is first asked for."""
+        sites, jacobian = self._body.strain, self._jacobian
+        assert sites is not None
+        assert jacobian is not None
+        if self._site is None:
+            dim = jacobian.shape[2]
             stencils = jacobian[sites.index].flatten(2)
-            self.site = (sites.gradient.transpose(1, 2) @ stencils).view(-1, 3, 3, dim).transpose(1, 2).reshape(-1, 9, dim)
+            self._site = (sites.gradient.transpose(1, 2) @ stencils).view(-1, 3, 3, dim).transpose(1, 2).reshape(-1, 9, dim)
+        return self._site
 
     def what_is_held(self, displacements: Tensor) -> Tensor:
         """The part that a hold prevents of displacements (3 a, k) of the anchored particles."""
@@ -305,7 +313,7 @@ class StepProblem:
         f, stress = x.new_zeros(0, 9), x.new_zeros(0, 9)
         if self.body.strain is not None:
             f = self.body.strain.deformation_gradients(x).view(-1, 9)
-        if self.body.strain is not None and self.stores_strain:
+        if self.stores_strain and self.body.strain is not None:
             density, stress = self._elastic.value_and_stress(f)
             volume = self.body.strain.volume
             value += float(torch.dot(density, volume))

@@ -12,7 +12,8 @@ from training.data.articulated.categories import CATEGORIES
 from training.data.articulated.mechanism import Coordinate, Mechanism
 from training.data.articulated.shapes import box
 from training.data.articulated.source import ArticulatedSource, JointedPoints
-from training.data.reconstruct import file_name, missing, rebuilt
+from training.data.files import file_name
+from training.data.reconstruct import missing, rebuilt
 from training.data.reconstructed.store import ReconstructedObject, reconstructed_sources
 
 

@@ -10,7 +10,8 @@ import trimesh
 from scipy.spatial.transform import Rotation
 
 from training.data import sources
-from training.data.simulate import file_name, make_one, missing
+from training.data.files import file_name
+from training.data.simulate import make_one, missing
 from training.data.simulated.engine import KINDS, simulate
 from training.data.simulated.sequences import MeshSequence, SequenceObject, SequenceSource, face_frames, simulated_sources
 from training.data.simulated.skins import grid_triangles, shell_faces, shell_vertices, tube_faces, tube_vertices

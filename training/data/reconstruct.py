@@ -25,6 +25,7 @@ from neurok_ros.reconstruction import ReconstructionWorker
 from training.data.articulated.categories import articulated_sources
 from training.data.articulated.mechanism import Mechanism
 from training.data.articulated.source import ArticulatedObject, ArticulatedSource, JointedPoints
+from training.data.files import file_name, unmade
 from training.data.reconstructed.scan import reconstructed, side_that_moves
 from training.data.reconstructed.store import ReconstructedObject
 from training.sampling import Floats
@@ -45,11 +46,6 @@ _AROUND = 0.9
 """Radians to either side of where most of what moves is, from which the camera looks."""
 _LEAST_SHARE = 0.3
 """Of what moves, by how far and how much of the surface: where less was reconstructed, the object is left out."""
-
-
-def file_name(category: str, number: int) -> str:
-    """The name that `reconstructed_sources` looks for."""
-    return f"{category}_{number:06d}.npz"
 
 
 @cache
@@ -121,8 +117,7 @@ def _motion(surface: JointedPoints, values: Floats, rng: np.random.Generator) ->
 def missing(folder: Path, count: int) -> list[tuple[str, int]]:
     """The jobs (category, number) of `count` objects, shared among the categories in turn, whose files are not there yet."""
     categories = [source.name.partition("/")[2] for source in articulated_sources(False, False)]
-    jobs = [(categories[i % len(categories)], i // len(categories)) for i in range(count)]
-    return [job for job in jobs if not (folder / file_name(*job)).exists()]
+    return unmade(folder, categories, count)
 
 
 def main(

@@ -14,15 +14,11 @@ from typing import Annotated
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from training.data.files import file_name, unmade
 from training.data.simulated.engine import KINDS, simulate
 
 _TRIES = 6
 """A motion that went wrong is replaced by another one, of gentler forces, under the same number."""
-
-
-def file_name(kind: str, number: int) -> str:
-    """The name that `simulated_sources` looks for."""
-    return f"{kind}_{number:06d}.npz"
 
 
 def make_one(job: tuple[str, int], folder: Path) -> bool:
@@ -38,8 +34,7 @@ def make_one(job: tuple[str, int], folder: Path) -> bool:
 
 def missing(folder: Path, count: int) -> list[tuple[str, int]]:
     """The jobs (kind, number) of `count` motions, shared among the kinds in turn, whose files are not there yet."""
-    jobs = [(KINDS[i % len(KINDS)], i // len(KINDS)) for i in range(count)]
-    return [job for job in jobs if not (folder / file_name(*job)).exists()]
+    return unmade(folder, KINDS, count)
 
 
 def main(

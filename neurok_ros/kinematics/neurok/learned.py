@@ -19,7 +19,7 @@ from neurok_ros.geometry.sampling import SurfaceSamples, sample_surface
 from neurok_ros.kinematics.neurok.checkpoint import load_model
 from neurok_ros.kinematics.neurok.decoders import HandleDecoder, PointDecoder, Prepared
 from neurok_ros.kinematics.neurok.encoders import ShapeCode
-from neurok_ros.kinematics.neurok.model import NeurokModel, blend, compose, inverse, transform
+from neurok_ros.kinematics.neurok.model import NeurokModel, at_points, compose, inverse, transform
 from neurok_ros.kinematics.neurok.subspace import ActiveSubspace, Criterion, Gradient, active_subspace, joined, principal_motions
 from neurok_ros.kinematics.neurok.surface import Surface
 from neurok_ros.kinematics.neurok.tangents import HandleMotions
@@ -162,9 +162,7 @@ def _states(encoded: EncodedObject, prepared: Prepared, count: int) -> tuple[Ten
     undo = inverse(model.controls(prepared, rest[None, None]))
 
     def maps(latents: Tensor) -> Tensor:
-        relative = compose(model.controls(prepared, latents[None]), undo)
-        found = relative if prepared.weights is None else blend(prepared.weights.unsqueeze(1), relative)
-        return found[0]
+        return at_points(prepared, compose(model.controls(prepared, latents[None]), undo))[0]
 
     generator = torch.Generator().manual_seed(0)
     drawn = maps(rest + torch.randn(count, *rest.shape, generator=generator).to(rest))

@@ -46,10 +46,7 @@ class NeurokModel(nn.Module):
 
     def maps(self, prepared: Prepared, latent: Tensor) -> Tensor:
         """(b, t, n, 3, 4) the affine map of each query point, of latents (b, t, K, F_token)."""
-        controls = self.controls(prepared, latent)
-        if prepared.weights is None:
-            return controls
-        return blend(prepared.weights.unsqueeze(1), controls)
+        return at_points(prepared, self.controls(prepared, latent))
 
     def forward(
         self, surface: Surface, moved: Tensor, rotations: Tensor, noise: Tensor, fraction: Tensor
@@ -81,10 +78,14 @@ class NeurokModel(nn.Module):
         between = rest + fraction[..., None, None] * (posterior.mean - rest)
         prepared = self.prepare(shape, seen, surface.after(count))
         controls = self.controls(prepared, torch.cat([latent, between, rest], 1))
-        relative = compose(controls[:, :-1], inverse(controls[:, -1:]))
-        maps = relative if prepared.weights is None else blend(prepared.weights.unsqueeze(1), relative)
+        maps = at_points(prepared, compose(controls[:, :-1], inverse(controls[:, -1:])))
         ends, ways = maps.chunk(2, dim=1)
         return ends, ways, posterior, shape
+
+
+def at_points(prepared: Prepared, controls: Tensor) -> Tensor:
+    """(b, t, n, 3, 4) the map of each query point, of its controls' (b, t, c, 3, 4)."""
+    return controls if prepared.weights is None else blend(prepared.weights.unsqueeze(1), controls)
 
 
 def blend(weights: Tensor, controls: Tensor) -> Tensor:

@@ -12,6 +12,7 @@ import numpy as np
 
 from training.data.articulated.mechanism import Coordinate, Joint, Link, Mechanism
 from training.data.articulated.source import JointedPoints
+from training.data.files import files_by_kind
 from training.data.pool import Pool
 from training.pairs import Pair
 from training.sampling import Floats
@@ -94,9 +95,5 @@ class ReconstructedSource:
 
 def reconstructed_sources(folder: Path, held_out_instances: bool) -> list[ReconstructedSource]:
     """One source a category of the files that `training.data.reconstruct` wrote; every tenth file is kept for judging."""
-    by_category: dict[str, list[Path]] = {}
-    for path in sorted(folder.glob("*_??????.npz")):
-        category, number = path.stem.rsplit("_", 1)
-        if (int(number) % 10 == 9) == held_out_instances:
-            by_category.setdefault(category, []).append(path)
-    return [ReconstructedSource(f"reconstructed/{category}", paths) for category, paths in by_category.items()]
+    found = files_by_kind(folder, held_out_instances)
+    return [ReconstructedSource(f"reconstructed/{category}", paths) for category, paths in found.items()]

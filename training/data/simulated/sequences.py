@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from training.data.deformed.source import polar_rotation
+from training.data.files import files_by_kind
 from training.data.framing import framed, without_rigid_motion
 from training.data.pool import Pool
 from training.pairs import Pair
@@ -108,13 +109,8 @@ class SequenceSource:
 
 def simulated_sources(folder: Path, held_out_instances: bool) -> list[SequenceSource]:
     """One source a kind of the files that `training.data.simulate` wrote; every tenth file is kept for judging."""
-    by_kind: dict[str, list[Path]] = {}
-    for path in sorted(folder.glob("*_??????.npz")):
-        kind, number = path.stem.rsplit("_", 1)
-        if (int(number) % 10 == 9) == held_out_instances:
-            by_kind.setdefault(kind, []).append(path)
     make = partial(SequenceSource, fixed_set=held_out_instances)
-    return [make(f"simulated/{kind}", paths) for kind, paths in by_kind.items()]
+    return [make(f"simulated/{kind}", paths) for kind, paths in files_by_kind(folder, held_out_instances).items()]
 
 
 def face_frames(vertices: Floats, faces: Ints) -> Floats:
