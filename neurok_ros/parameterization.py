@@ -9,7 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 
@@ -55,8 +57,14 @@ class ObjectKinematics(Protocol):
     def limit(self) -> StateLimit | None:
         """Beyond which states nothing is known; None where all states are alike."""
 
-    def at(self, points: Tensor) -> KinematicParameterization:
-        """The same state space, followed at these material points (n, 3), given by their rest positions in metres."""
+    def at(self, points: Tensor, part: NDArray[np.int64] | None = None) -> KinematicParameterization:
+        """The same state space, followed at some material points.
+
+        Args:
+            points: (n, 3) metres, at rest.
+            part: (n,) the connected part of the mesh that each belongs to, as `connected_parts` numbers them, where the motion
+                depends on it; None for that of the mesh's nearest vertex, which is a guess where parts are close together.
+        """
 
 
 @dataclass(frozen=True)

@@ -99,8 +99,11 @@ class SkinningModes:
         """How many generalized coordinates there are."""
         return 3 * int(self.transform.shape[1])
 
-    def at(self, points: Tensor) -> LinearSubspace:
-        """The subspace followed at these points (n, 3), metres, in or near the object; nodes of the lattice are found exactly."""
+    def at(self, points: Tensor, part: NDArray[np.int64] | None = None) -> LinearSubspace:
+        """The subspace followed at these points (n, 3), metres, in or near the object; nodes of the lattice are found exactly.
+
+        Others are of the part of the lattice's nearest anchor, whatever `part` says.
+        """
         fields = self.fields(points.detach().cpu().numpy())
         return LinearSubspace(points, torch.from_numpy(fields))
 

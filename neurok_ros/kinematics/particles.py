@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from neurok_ros.geometry.lattice import VoxelLattice
@@ -23,6 +25,8 @@ class LatticeParticles:
     """One at the centre of each cell, over the cell's eight nodes."""
     nodes: int
     """How many of the particles are nodes."""
+    part: NDArray[np.int64]
+    """(n,) the connected part of the mesh that each belongs to, as `connected_parts` numbers them."""
 
 
 def strain_sites(lattice: VoxelLattice) -> StrainSites:
@@ -36,8 +40,14 @@ def strain_sites(lattice: VoxelLattice) -> StrainSites:
     )
 
 
-def lattice_particles(lattice: VoxelLattice, massless: Tensor) -> LatticeParticles:
-    """The particles of an object: its lattice's nodes, then these massless points (p, 3), metres."""
+def lattice_particles(lattice: VoxelLattice, massless: Tensor, part: NDArray[np.int64]) -> LatticeParticles:
+    """The particles of an object.
+
+    Args:
+        lattice: its nodes come first.
+        massless: (p, 3) metres, the points after them.
+        part: (n + p,) the connected part of the mesh that each of both belongs to.
+    """
     nodes = torch.from_numpy(lattice.nodes)
     volumes = torch.from_numpy(lattice.node_volumes)
     return LatticeParticles(
@@ -45,4 +55,5 @@ def lattice_particles(lattice: VoxelLattice, massless: Tensor) -> LatticeParticl
         volumes=torch.cat([volumes, torch.zeros(len(massless)).to(volumes)]),
         sites=strain_sites(lattice),
         nodes=len(nodes),
+        part=part,
     )

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from neurok_ros.geometry.rotations import quaternion_exp, quaternion_matrix, quaternion_multiply, quaternion_normalize, skew
@@ -54,6 +56,6 @@ class RigidBodyKinematics:
     name: str = "rigid"
     limit: None = None
 
-    def at(self, points: Tensor) -> RigidBody:
-        """The rigid body followed at these points (n, 3), metres."""
+    def at(self, points: Tensor, part: NDArray[np.int64] | None = None) -> RigidBody:
+        """The rigid body followed at these points (n, 3), metres, of whatever part."""
         return RigidBody(points, self.center)

@@ -25,6 +25,7 @@ from neurok_ros.dynamics import (
 from neurok_ros.dynamics.contact import STANDARD_GRAVITY
 from neurok_ros.dynamics.joints import YIELD_RATIO
 from neurok_ros.errors import ErrorCode, NeurokError
+from neurok_ros.geometry.driving import connected_parts
 from neurok_ros.parameterization import KinematicParameterization
 from neurok_ros.prediction.prepare import PreparedObject
 from neurok_ros.prediction.quality import held_displacement, quality_flags, quality_measures
@@ -149,7 +150,8 @@ def _predict_on(
 ) -> PredictedMotion:
     prepared, coarseness = fit_to_tool(prepared, push)
     body = _body(prepared, device)
-    outline = prepared.kinematics.at(torch.from_numpy(prepared.mesh.vertices).to(device))
+    vertex_part = connected_parts(prepared.mesh.faces, len(prepared.mesh.vertices))
+    outline = prepared.kinematics.at(torch.from_numpy(prepared.mesh.vertices).to(device), vertex_part)
     times = np.arange(options.frame_count) / options.frame_rate
     frames: list[Frame] = []
     vertices: list[Floats] = []
@@ -180,7 +182,7 @@ def _body(prepared: PreparedObject, device: torch.device) -> Body:
     masses = prepared.properties.density * particles.volumes.to(device)
     energies, damping = _learned_terms(prepared, float(masses.sum()), device)
     return Body(
-        kinematics=prepared.kinematics.at(particles.points.to(device)),
+        kinematics=prepared.kinematics.at(particles.points.to(device), particles.part),
         masses=masses,
         contact=contact,
         contact_areas=torch.from_numpy(prepared.surface.areas).to(device),

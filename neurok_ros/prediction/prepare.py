@@ -5,15 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import torch
 from torch import Tensor
 
 from neurok_ros.geometry import build_lattice, sample_surface
 from neurok_ros.geometry.lattice import VoxelLattice
 from neurok_ros.geometry.sampling import SurfaceSamples
-from neurok_ros.kinematics import LatticeParticles, lattice_particles
+from neurok_ros.kinematics import LatticeParticles
 from neurok_ros.parameterization import ObjectKinematics
-from neurok_ros.prediction.parts import ObjectParts, object_parts
+from neurok_ros.prediction.parts import ObjectParts, object_particles, object_parts
 from neurok_ros.prediction.state_space import choose_state_space
 from neurok_ros.prediction.types import PhysicalProperties, PredictionOptions
 from neurok_ros.prediction.validation import check_options, check_properties
@@ -67,7 +66,7 @@ def prepare(mesh: ReconstructedMesh, properties: PhysicalProperties, options: Pr
     check_options(options)
     lattice = build_lattice(mesh.vertices, mesh.faces)
     surface = sample_surface(mesh.vertices, mesh.faces, CONTACT_SAMPLES)
-    particles = lattice_particles(lattice, torch.from_numpy(surface.points))
+    particles = object_particles(mesh.vertices, mesh.faces, lattice, surface)
     chosen = choose_state_space(mesh, lattice, particles, properties, options.parameterization)
     parts = None if chosen.kinematics.name == "rigid" else object_parts(mesh.vertices, mesh.faces, surface)
     return PreparedObject(

@@ -113,7 +113,7 @@ def _learned(
     mesh: ReconstructedMesh, particles: LatticeParticles, properties: PhysicalProperties, reason: str
 ) -> tuple[StateSpaceChoice, Familiarity]:
     kinematics = neurok_kinematics(mesh.vertices, mesh.faces, installed_model())
-    followed = kinematics.at(particles.points[: particles.nodes])
+    followed = kinematics.at(particles.points[: particles.nodes], particles.part[: particles.nodes])
     share = rigid_share(followed, particles.sites, COORDINATES)
     if properties.youngs_modulus >= RIGID_MODULUS or share >= SURELY_RIGID_SHARE:
         choice = StateSpaceChoice(kinematics, 0.0, _everywhere(particles), reason, share)

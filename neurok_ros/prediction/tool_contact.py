@@ -15,7 +15,7 @@ from neurok_ros.dynamics.tools import rotation_matrix
 from neurok_ros.errors import ErrorCode, NeurokError
 from neurok_ros.geometry.sampling import SurfaceSamples, sample_surface
 from neurok_ros.geometry.solids import winding_number
-from neurok_ros.kinematics import lattice_particles
+from neurok_ros.prediction.parts import object_particles
 from neurok_ros.prediction.prepare import PreparedObject
 from neurok_ros.prediction.types import Push
 from neurok_ros.reconstruction.types import ReconstructedMesh
@@ -58,7 +58,7 @@ def fit_to_tool(prepared: PreparedObject, push: Push) -> tuple[PreparedObject, f
             return prepared, coarseness
     local = _local_samples(prepared, near, WANTED_COARSENESS * min(push.tool.half_extents))
     surface = _joined(prepared.surface, ~here, local)
-    particles = lattice_particles(prepared.lattice, torch.from_numpy(surface.points))
+    particles = object_particles(prepared.mesh.vertices, prepared.mesh.faces, prepared.lattice, surface)
     coarseness = contact_resolution(torch.from_numpy(local.areas), push.tool)
     return replace(prepared, surface=surface, particles=particles), coarseness
 

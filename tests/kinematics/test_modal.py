@@ -13,7 +13,8 @@ from scipy.optimize import brentq
 from scipy.special import spherical_jn
 
 from neurok_ros.geometry import build_lattice
-from neurok_ros.kinematics import SkinningModes, lattice_particles, skinning_modes, strain_sites
+from neurok_ros.geometry.lattice import VoxelLattice
+from neurok_ros.kinematics import LatticeParticles, SkinningModes, lattice_particles, skinning_modes, strain_sites
 
 DENSITY = 200.0
 YOUNG = 1e5
@@ -37,6 +38,11 @@ def modes_of(mesh: trimesh.Trimesh, modes: int = 4) -> SkinningModes:
 @lru_cache
 def built(name: str) -> SkinningModes:
     return modes_of(MESHES[name])
+
+
+def _particles(lattice: VoxelLattice, mesh: trimesh.Trimesh) -> LatticeParticles:
+    points = torch.from_numpy(np.array(mesh.vertices))
+    return lattice_particles(lattice, points, np.zeros(len(lattice.nodes) + len(points), np.int64))
 
 
 def coordinates(modes: SkinningModes, displacement: np.ndarray) -> torch.Tensor:
@@ -88,7 +94,7 @@ def test_deformation_gradient_of_rotation_and_stretch(name: str) -> None:
 def test_coordinates_are_orthonormal_in_the_mass(name: str) -> None:
     """The first three move the centre of mass, in metres."""
     modes = built(name)
-    particles = lattice_particles(modes.lattice, torch.from_numpy(np.array(MESHES[name].vertices)))
+    particles = _particles(modes.lattice, MESHES[name])
     jacobian = modes.at(particles.points).jacobian(torch.zeros(modes.dim))
     share = particles.volumes / modes.lattice.volume
     gram = torch.einsum("n,nik,nil->kl", share, jacobian, jacobian)
@@ -227,7 +233,7 @@ def test_jacobian_is_the_derivative_of_a_step_and_batches() -> None:
 
 def test_particles_are_nodes_with_the_mass_then_massless_points() -> None:
     mesh, modes = MESHES["ball"], built("ball")
-    particles = lattice_particles(modes.lattice, torch.from_numpy(np.array(mesh.vertices)))
+    particles = _particles(modes.lattice, mesh)
     assert len(particles.points) == particles.nodes + len(mesh.vertices)
     assert particles.volumes[particles.nodes :].abs().max() == 0
     assert float(particles.volumes.sum()) == pytest.approx(mesh.volume, rel=1e-12)

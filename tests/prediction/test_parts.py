@@ -11,7 +11,10 @@ from meshes import box, mesh_of
 
 from neurok_ros.dynamics.tools import ToolKind, ToolPath, ToolShape
 from neurok_ros.errors import ErrorCode, NeurokError
+from neurok_ros.geometry import build_lattice, sample_surface
+from neurok_ros.geometry.driving import connected_parts
 from neurok_ros.prediction import predict, prepare
+from neurok_ros.prediction.parts import object_particles
 from neurok_ros.prediction.types import PhysicalProperties, PredictedMotion, PredictionOptions, Push
 from neurok_ros.reconstruction.types import ReconstructedMesh
 
@@ -44,6 +47,30 @@ def test_a_pushed_part_takes_the_part_behind_it_along() -> None:
     assert motion.measures["max_self_penetration_m"] < 1e-3
     gap = motion.vertices[-1][behind, 0].min() - motion.vertices[-1][~behind, 0].max()
     assert gap > -2e-3  # surfaces are felt at samples
+
+
+def test_every_particle_knows_its_part_where_another_has_nearer_vertices() -> None:
+    """A coarse plate 1 mm above a finely meshed, hollow block; the cavity's wall is a part of its own, and the block's material
+    may count to either."""
+    block = box((0.2, 0.2, 0.1)).subdivide().subdivide().subdivide()
+    cavity = box((0.1, 0.1, 0.05)).apply_translation([0.0, 0.0, 0.025])
+    cavity.invert()
+    plate = box((0.2, 0.2, 0.01)).apply_translation([0.0, 0.0, 0.101])
+    mesh = mesh_of(trimesh.util.concatenate([block, cavity, plate]))
+    lattice = build_lattice(mesh.vertices, mesh.faces)
+    surface = sample_surface(mesh.vertices, mesh.faces, 300)
+    particles = object_particles(mesh.vertices, mesh.faces, lattice, surface)
+    part = connected_parts(mesh.faces, len(mesh.vertices))
+    on_plate = particles.part == part[-1]
+    heights = particles.points[:, 2].numpy()
+    assert on_plate[: particles.nodes].sum() > 20
+    assert on_plate[particles.nodes :].sum() > 50
+    np.testing.assert_array_equal(heights[particles.nodes :][on_plate[particles.nodes :]] > 0.1005, True)
+    np.testing.assert_array_equal(heights[particles.nodes :][~on_plate[particles.nodes :]] < 0.1005, True)
+    np.testing.assert_array_equal(
+        on_plate[: particles.nodes], lattice.node_part == lattice.node_part[heights[: particles.nodes].argmax()]
+    )
+    assert set(particles.part) == set(part)
 
 
 def test_what_is_pushed_over_the_edge_of_its_support_is_flagged(low_block: ReconstructedMesh) -> None:

@@ -16,7 +16,7 @@ from neurok_ros.kinematics.neurok.learned import EncodedObject, NeurokKinematics
 from neurok_ros.kinematics.neurok.model import NeurokModel
 from neurok_ros.kinematics.neurok.subspace import ActiveSubspace, Criterion
 from training.evaluation.methods import Motion, StateSpace, kabsch
-from training.evaluation.objects import EvaluationObject, Floats, MaterialPoints
+from training.evaluation.objects import EvaluationObject, Floats, Ints, MaterialPoints
 
 _NEIGHBOURS = 12
 """Samples around one, from whose motion its rotation is taken."""
@@ -78,8 +78,11 @@ class NeurokStates:
 
     @cached_property
     def _kinematics(self) -> NeurokKinematics:
-        part = connected_parts(self.given.faces, len(self.given.vertices))
-        return NeurokKinematics(self.encoded, self.subspace, self.given.vertices, part, free=False)
+        return NeurokKinematics(self.encoded, self.subspace, self.given.vertices, self._vertex_part, free=False)
+
+    @cached_property
+    def _vertex_part(self) -> Ints:
+        return connected_parts(self.given.faces, len(self.given.vertices))
 
     @cached_property
     def _samples(self) -> MaterialPoints:
@@ -87,7 +90,8 @@ class NeurokStates:
 
     def follow(self, points: MaterialPoints) -> Motion:
         """As the prediction follows them."""
-        return self._kinematics.at(torch.from_numpy(points.at(self.given.vertices)))
+        places = torch.from_numpy(points.at(self.given.vertices))
+        return self._kinematics.at(places, self._vertex_part[points.corners[:, 0]])
 
     def start(self, target: Floats) -> Tensor:
         """The posterior's mean for the samples' motion, projected."""

@@ -203,13 +203,17 @@ class NeurokKinematics:
         center = basis.T @ (self.encoded.shape.mean[0] - self.encoded.rest).flatten().double().cpu()
         return StateLimit(center, max(CODES_REACH, float(center.norm())))
 
-    def at(self, points: Tensor) -> LearnedMotion:
-        """The state space followed at these points (n, 3), metres, float64, on or in the object.
+    def at(self, points: Tensor, part: NDArray[np.int64] | None = None) -> LearnedMotion:
+        """The state space followed at some points: each follows the K_drive nearest surface samples of its part.
 
-        A point follows the K_drive nearest surface samples of its part, which is that of the nearest vertex.
+        Args:
+            points: (n, 3) metres, float64, on or in the object.
+            part: (n,) the connected part of each, one of `vertex_part`; None for that of the nearest vertex. A door's middle
+                is often nearer to a vertex of its frame than to one of its own.
         """
         encoded, places = self.encoded, points.detach().cpu().numpy()
-        part = nearest_part(places, self.vertices, self.vertex_part)
+        if part is None:
+            part = nearest_part(places, self.vertices, self.vertex_part)
         driving = drive(places, part, encoded.samples.points, encoded.sample_part, K_DRIVE)
         index, share = torch.from_numpy(driving.index), torch.from_numpy(driving.weight)
         if encoded.prepared.weights is None:

@@ -5,10 +5,19 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+import trimesh
 
 from neurok_ros.errors import NeurokError
 from neurok_ros.geometry.rotations import quaternion_exp
-from neurok_ros.kinematics.neurok.learned import LearnedMotion, NeurokKinematics, encode_object, neurok_kinematics, reduce
+from neurok_ros.kinematics.neurok.learned import (
+    ControlledPoints,
+    Controls,
+    LearnedMotion,
+    NeurokKinematics,
+    encode_object,
+    neurok_kinematics,
+    reduce,
+)
 from neurok_ros.kinematics.neurok.model import NeurokModel
 from neurok_ros.parameterization import KinematicParameterization, ObjectKinematics
 
@@ -100,6 +109,26 @@ def test_points_inside_and_points_of_an_open_mesh_move_with_what_is_near(network
     moved = kinematics.at(middle).positions(Q)
     assert moved.isfinite().all()
     assert (moved - middle).norm() < 0.5
+
+
+def test_a_point_follows_its_own_part_where_another_has_nearer_vertices(network: NeurokModel) -> None:
+    """The samples of a plate of two large triangles a side, 1 mm above a finely meshed block."""
+    block = trimesh.creation.box((0.2, 0.2, 0.1)).subdivide().subdivide().subdivide()
+    plate = trimesh.creation.box((0.2, 0.2, 0.01)).apply_translation((0.0, 0.0, 0.056))
+    both = trimesh.util.concatenate([block, plate])
+    kinematics = neurok_kinematics(np.asarray(both.vertices), np.asarray(both.faces), network, size=3, free=False)
+    encoded = kinematics.encoded
+    points = torch.from_numpy(encoded.samples.points)
+    on_plate = encoded.samples.faces >= len(block.faces)
+    assert on_plate.sum() > 100
+    controls = Controls(encoded, kinematics.subspace.basis, points)
+    weights = encoded.prepared.weights
+    shares = torch.eye(len(points)).double() if weights is None else weights[0].double()
+    wanted = ControlledPoints(controls, shares, encoded.unit(points), encoded.radius, points).positions(Q)
+    told = kinematics.at(points, encoded.sample_part).positions(Q)
+    guessed = kinematics.at(points).positions(Q)
+    torch.testing.assert_close(told, wanted, rtol=0, atol=1e-6)
+    assert (guessed - wanted)[on_plate].norm(dim=1).max() > 1e-3
 
 
 @pytest.mark.parametrize(
